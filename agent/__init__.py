@@ -1,0 +1,25 @@
+"""The agent: the loop, models, tools, middleware, approvals, memory, and the library's public names.
+
+Imports from `context` and `skills`, never from `cli`. The names below load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .agent import Agent as Agent
+    from .agent import create_deep_agent as create_deep_agent
+    from .runtime import ToolRuntime as ToolRuntime
+    from .tool import tool as tool
+
+__all__ = ["Agent", "ToolRuntime", "create_deep_agent", "tool"]
+
+_HOME = {"Agent": "agent", "ToolRuntime": "runtime", "create_deep_agent": "agent", "tool": "tool"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Approvals: may this call run? Rules, modes, and the reading of shell commands."""

@@ -1,0 +1,237 @@
+"""What the loop tells those who watch it: the headless printer, the screen, a library's caller.
+
+Events are facts; none asks for an answer but `ApprovalAsked`, which carries the future to answer with. Consumers hold
+one `match` over `Event` and own no state of the conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from ..context.entries import Compacted, Todo, Usage
+from ..context.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+
+Outcome = Literal["success", "error", "max_turns", "max_tokens", "max_cost", "timeout", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """How full the window is. All figures are tokens."""
+
+    used: int
+    source: Literal["reported", "counted", "estimated"]
+    """Reported: the provider's last figure plus what came since; counted: our tokenizer; estimated: from bytes."""
+    window: int
+    window_source: Literal["user", "server", "overflow", "table", "assumed"]
+    budget: int
+    trigger: int
+    cost: float | None
+    """US dollars so far; None where a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A prompt was taken; the run begins."""
+
+    session: str
+    message: UserMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A request is about to be sent; `turn` counts the run's model calls from 1."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextArrived:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningArrived:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallArriving:
+    """A call is being written by the model."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerWithdrawn:
+    """All that arrived since `CallStarted` is void: the attempt failed and is repeated after `wait` seconds."""
+
+    reason: str
+    attempt: int
+    wait: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The whole answer is in the log."""
+
+    message: AssistantMessage
+    usage: Usage | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """A tool waits for a decision; set the future to answer."""
+
+    call: ToolCall
+    rule: str
+    """The rule that would allow it, as `--allow` takes it."""
+    answer: asyncio.Future[Approval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A person's decision."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    """A tool begins to run."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput:
+    """Output of a running tool, as it comes."""
+
+    call_id: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished:
+    """A tool's result is in the log."""
+
+    call: ToolCall
+    message: ToolMessage
+    summary: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """A call was not allowed; `rule` would allow it."""
+
+    call: ToolCall
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offloading:
+    """A text went to a file and the model sees a pointer."""
+
+    path: str
+    tokens: int
+    """Tokens of the whole text."""
+    shown_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentsShortened:
+    """Old arguments became stubs, without a model call."""
+
+    count: int
+    tokens_saved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStarted:
+    """Older messages are being archived and summarized."""
+
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionDone:
+    """A compaction is in the log."""
+
+    entry: Compacted
+    archive: str
+    """The archive's absolute path."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodosChanged:
+    """The plan has changed."""
+
+    items: tuple[Todo, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaugeChanged:
+    """The window's filling has changed."""
+
+    gauge: Gauge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noticed:
+    """Something that a person should know; not an error of the run."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The run is over; always the last event."""
+
+    outcome: Outcome
+    text: str
+    """The final answer."""
+    turns: int
+    usage: Usage
+    cost: float | None
+    compactions: int
+    error: Mapping[str, JsonValue] | None = None
+    """`{"kind", "message"}` when the outcome is `error`."""
+
+
+Event = (
+    RunStarted
+    | CallStarted
+    | TextArrived
+    | ReasoningArrived
+    | ToolCallArriving
+    | AnswerWithdrawn
+    | Answered
+    | ApprovalAsked
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | Denied
+    | Offloading
+    | ArgumentsShortened
+    | CompactionStarted
+    | CompactionDone
+    | TodosChanged
+    | GaugeChanged
+    | Noticed
+    | RunEnded
+)

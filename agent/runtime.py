@@ -1,0 +1,39 @@
+"""What a tool may ask for while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from ..context.entries import Todo
+from .backends.protocol import Backend
+
+Context = TypeVar("Context")
+
+
+class SessionServices(Protocol):
+    """What the session does for the tools that are about the session itself."""
+
+    def write_todos(self, items: tuple[Todo, ...]) -> None:
+        """Makes `items` the plan."""
+        ...
+
+    async def compact(self, focus: str | None) -> str:
+        """Compacts if the gate allows it; the text says what came of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRuntime(Generic[Context]):
+    """Handed to each tool that names a parameter of this type; the model never sees it."""
+
+    context: Context
+    """The caller's own per-run data (user id, keys); never written to disk, inherited by sub-agents."""
+    backend: Backend
+    session: SessionServices
+    call_id: str
+    result_limit: int
+    """Tokens that a result may have before it is offloaded: tools that page keep below it."""
+    on_output: Callable[[bytes], None]
+    """Takes output while it comes, for display."""

@@ -1,0 +1,1 @@
+"""The built-in tools, one module a family; each a plain async function."""

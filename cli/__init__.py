@@ -1,0 +1,1 @@
+"""The command line: arguments, settings layers, the headless printer and the demo."""

@@ -1,0 +1,44 @@
+"""Fixtures for every test: a home, a working directory and an environment of its own; no network but loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+_REAL_CONNECT = socket.socket.connect
+_LOOPBACK = ("127.", "::1", "localhost")
+
+
+def _loopback_only(self: socket.socket, address: object) -> None:
+    """Connects to this machine, or fails the test."""
+    if isinstance(address, tuple) and not str(address[0]).startswith(_LOOPBACK):
+        raise AssertionError(f"a test tried to reach {address!r}")
+    _REAL_CONNECT(self, address)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the test a home of its own and takes away every key and setting of the caller's. Returns the home."""
+    home = tmp_path_factory.mktemp("home")
+    for name in tuple(os.environ):
+        if name.startswith(("DEEPAGENT_", "OPENAI_", "ANTHROPIC_", "GIT_")) or name.endswith(
+            ("_API_KEY", "_PROXY", "_proxy")
+        ):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+    return home
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is the working directory."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
