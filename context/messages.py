@@ -6,6 +6,7 @@ entries of the log (`context.entries`): a message itself never changes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 Clock = Callable[[], datetime]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def utc_now() -> datetime:
@@ -146,4 +149,8 @@ def text_of(message: UserMessage | ToolMessage) -> str:
 
 def clean(text: str) -> str:
     """`text` without lone surrogates, which no encoder and no provider takes; they become U+FFFD."""
-    return text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= c <= "\udfff" for c in text) else text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text

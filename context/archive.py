@@ -1,0 +1,187 @@
+"""The archive: what left the view, as Markdown that a person reads and a program reads back byte for byte.
+
+One section a compaction. Below each heading a comment holds what a heading cannot hold safely; texts stand unescaped
+in fences longer than any run of fence characters inside them, so a literal search finds every word of the conversation.
+A section carries its length and hash in front, so a torn one is known, closed on the next open, and passed over.
+
+How a message becomes Markdown and back is told in `context.archive_text`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from .archive_text import ArchiveError, read_messages, torn_fence, write_message
+from .messages import Message
+from .storage import Storage, StorageError, archive_name
+
+_HEAD = re.compile(rb"^<!-- deepagent:section (\{.*\}) -->\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One complete section of an archive."""
+
+    compaction: str
+    time: str
+    messages: tuple[Message, ...]
+    start: int
+    """The byte at which the section's heading begins."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torn:
+    """A section that broke off."""
+
+    compaction: str
+    start: int
+    """The byte at which its comment begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A whole archive file."""
+
+    sections: tuple[Section, ...]
+    torn: Torn | None
+    """A section that was not written to its end and not closed yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Where a compaction's messages lie in the archive."""
+
+    start: int
+    end: int
+
+
+def render_section(compaction: str, time: str, messages: Sequence[Message], tokens: int) -> bytes:
+    """One section. `tokens` is what the messages took in the view."""
+    body = "".join(write_message(message) for message in messages).encode("utf-8")
+    first, last = messages[0].id, messages[-1].id
+    meta = {
+        "compaction": compaction,
+        "time": time,
+        "messages": len(messages),
+        "bytes": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+    heading = (
+        f"\n## Compaction {compaction} · {time}\n\n"
+        f"{len(messages)} messages, {first} to {last}, {tokens:,} tokens.\n\n"
+        f"<!-- deepagent:section {json.dumps(meta)} -->\n"
+    )
+    return heading.encode("ascii", "xmlcharrefreplace").replace(b"&#183;", "·".encode()) + body
+
+
+def parse(data: bytes) -> Parsed:
+    """Reads an archive; complete sections come back with their messages exactly as they were written."""
+    sections: list[Section] = []
+    position = 0
+    while (head := _HEAD.search(data, position)) is not None:
+        meta = cast(dict[str, object], json.loads(head[1]))
+        body = data[head.end() : head.end() + int(str(meta["bytes"]))]
+        if hashlib.sha256(body).hexdigest() != meta["sha256"]:
+            closing = _closing(str(meta["compaction"]))
+            closed = data.find(closing, head.end())
+            if closed < 0:
+                torn = Torn(compaction=str(meta["compaction"]), start=head.start())
+                return Parsed(sections=tuple(sections), torn=torn)
+            position = closed + len(closing)
+            continue
+        position = head.end() + len(body)
+        sections.append(_section(data, head.start(), position, meta, body))
+    return Parsed(sections=tuple(sections), torn=None)
+
+
+def _section(data: bytes, head: int, end: int, meta: dict[str, object], body: bytes) -> Section:
+    compaction = str(meta["compaction"])
+    heading = data.rfind(b"\n## Compaction ", 0, head)
+    return Section(
+        compaction=compaction,
+        time=str(meta["time"]),
+        messages=read_messages(body.decode("utf-8")),
+        start=heading if heading >= 0 else head,
+        end=end,
+    )
+
+
+def _closing(compaction: str) -> bytes:
+    return f"\n<!-- deepagent:torn {compaction} -->\n".encode()
+
+
+class Archive:
+    """The archive file of one session."""
+
+    def __init__(self, storage: Storage, session: str) -> None:
+        self._storage = storage
+        self._session = session
+        self._ranges: dict[str, Written] = {}
+        self._healed = False
+
+    @property
+    def name(self) -> str:
+        """The name of the file in the storage."""
+        return archive_name(self._session)
+
+    def add(self, compaction: str, time: str, messages: Sequence[Message], tokens: int) -> Written:
+        """Writes a section and returns when it is on the disk and reads back whole. Raises `StorageError`.
+
+        Messages that an earlier section holds, because the program ended between archive and log or because a
+        compaction was undone, are not written again; if all are there, the section that holds the last one is named.
+        """
+        self._heal()
+        fresh = [message for message in messages if message.id not in self._ranges]
+        if not fresh:
+            return self._ranges[messages[-1].id]
+        section = render_section(compaction, time, fresh, tokens)
+        file = self._storage.open(self.name)
+        try:
+            start = file.append(section)
+            file.sync()
+        finally:
+            file.close()
+        written = Written(start=start, end=start + len(section))
+        self._check(written, section)
+        self._ranges.update((message.id, written) for message in fresh)
+        return written
+
+    def _check(self, written: Written, section: bytes) -> None:
+        if self._storage.read(self.name)[written.start : written.end] != section:
+            raise StorageError(f"{self._storage.path(self.name)} does not read back what was written")
+
+    def _heal(self) -> None:
+        """Once, before the first section: closes a torn section, and learns which messages are there already."""
+        if self._healed:
+            return
+        try:
+            data = self._storage.read(self.name)
+        except FileNotFoundError:
+            self._append(f"# Conversation archive of session {self._session}\n".encode())
+            data = b""
+        parsed = parse(data)
+        if data.rfind(b"<!--") > data.rfind(b"-->"):
+            self._append(b" -->\n")
+        if parsed.torn is not None:
+            self._append(torn_fence(data[parsed.torn.start :]) + _closing(parsed.torn.compaction))
+        for section in parsed.sections:
+            written = Written(start=section.start, end=section.end)
+            self._ranges.update((message.id, written) for message in section.messages)
+        self._healed = True
+
+    def _append(self, data: bytes) -> None:
+        file = self._storage.open(self.name)
+        try:
+            file.append(data)
+            file.sync()
+        finally:
+            file.close()
+
+
+__all__ = ["Archive", "ArchiveError", "Parsed", "Section", "Written", "parse", "render_section"]

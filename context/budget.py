@@ -1,0 +1,125 @@
+"""How much may be sent: the window, what is held back for the answer, and every limit that follows from the two.
+
+Finding the window out is the agent's business; this module only calculates. All figures are tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+WindowSource = Literal["user", "server", "overflow", "table", "assumed"]
+
+HOSTED_WINDOW = 200_000
+"""Assumed where a hosted model's window is unknown."""
+LOCAL_WINDOW = 32_000
+"""Assumed for a server on this machine until it is found out."""
+ASSUMED_KEEP_MESSAGES = 6
+"""Messages that stay verbatim in a compaction while the window is only assumed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSettings:
+    """When and how far the context is made smaller."""
+
+    window: int | None = None
+    """The model's window in tokens; found out where not given."""
+    compact_at: float = 0.85
+    """Share of the window at which older messages are compacted."""
+    trim_at: float = 0.60
+    """Share of the window from which old arguments become stubs, where that pays."""
+    keep: float = 0.10
+    """Share of the budget that stays verbatim in a compaction."""
+    auto_compact: bool = True
+    """Compact by itself. Offloading and the rescue from an overflow stay on without it."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("compact_at", 0.02, 1.0), ("trim_at", 0.0, 1.0), ("keep", 0.0, 0.8)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ValueError(f"{name} is {value}; it must lie between {low} and {high}")
+        if self.window is not None and self.window < 1_000:
+            raise ValueError(f"window is {self.window}; it must be at least 1000 tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A model's window."""
+
+    tokens: int
+    source: WindowSource
+    max_output: int | None = None
+    """The longest answer that the model can give; None where unknown."""
+    input_only: bool = False
+    """`tokens` limits the request alone, not request and answer together."""
+
+
+def assumed_window(*, local: bool) -> Window:
+    """The window to go by while nothing is known."""
+    return Window(tokens=LOCAL_WINDOW if local else HOSTED_WINDOW, source="assumed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The limits that follow from a window."""
+
+    window: Window
+    reserve: int
+    """Held back for the answer."""
+    tokens: int
+    """What a request may have at most."""
+    trigger: int
+    """Compaction starts here."""
+    trim: int
+    """Steps without a model start here, where they pay."""
+    keep: int
+    """Stays verbatim in a compaction."""
+    keep_messages: int | None
+    """Instead of `keep`, where the window is only assumed."""
+
+    @property
+    def result_limit(self) -> int:
+        """A tool result longer than this goes to a file."""
+        return max(min(20_000, self.tokens // 10), min(2_000, self.tokens // 4))
+
+    @property
+    def step_limit(self) -> int:
+        """The results of one step are together at most this long."""
+        return self.tokens // 4
+
+    @property
+    def user_limit(self) -> int:
+        """A user message longer than this goes to a file."""
+        return min(50_000, self.tokens // 4)
+
+    @property
+    def summary_limit(self) -> int:
+        """The longest summary."""
+        return min(2_000, self.tokens // 20)
+
+    @property
+    def requests_limit(self) -> int:
+        """User messages that a compaction repeats word for word have together at most this."""
+        return min(20_000, self.tokens // 10)
+
+    @property
+    def head_limit(self) -> int:
+        """All that a compaction keeps word for word."""
+        return self.tokens // 5
+
+
+def budget_for(window: Window, settings: ContextSettings) -> Budget:
+    """The limits for `window`."""
+    longest = window.tokens if window.max_output is None else window.max_output
+    reserve = 0 if window.input_only else min(longest, int(0.13 * window.tokens), 32_000)
+    tokens = window.tokens - reserve
+    trigger = min(int(settings.compact_at * window.tokens), int(0.98 * tokens))
+    return Budget(
+        window=window,
+        reserve=reserve,
+        tokens=tokens,
+        trigger=trigger,
+        trim=min(int(settings.trim_at * window.tokens), trigger),
+        keep=int(settings.keep * tokens),
+        keep_messages=ASSUMED_KEEP_MESSAGES if window.source == "assumed" else None,
+    )

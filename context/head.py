@@ -1,0 +1,114 @@
+"""The text that stands at the head of the view after a compaction.
+
+It repeats the user's requests word for word, then gives open todos, the summary, facts from the log, and where the
+whole lies. It is written once and stored with the compaction, so the view stays the same byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .budget import Budget
+from .entries import Todo
+from .facts import Facts
+from .messages import UserMessage, text_of
+from .tokens import Counter
+
+_PREVIEW = 300
+"""Characters shown of a request that is too long to be repeated."""
+_FILES = 40
+"""Files named of each kind at most; the newest are kept."""
+_FACTS_SHARE = 20
+"""Facts and todos take at most a twentieth of the budget each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The text, and the ids of the requests that it holds word for word."""
+
+    text: str
+    requests: tuple[str, ...]
+
+
+def compose_head(
+    *,
+    requests: Sequence[UserMessage],
+    summary: str,
+    facts: Facts,
+    todos: Sequence[Todo],
+    archive: str,
+    evicted: int,
+    budget: Budget,
+    counter: Counter,
+) -> Head:
+    """The head. `requests` are all that left the view, oldest first; `evicted` counts the messages that did."""
+    whole = _whole_requests(requests, budget.requests_limit, counter)
+    limit = budget.tokens // _FACTS_SHARE
+    parts = [
+        f"The older part of this conversation, {evicted} messages, has left your view. It stands word for word in "
+        f"{archive}; search it with grep or read_file on that path when you need a detail. What follows is a record "
+        "of it, not a new request: go on from where the messages after it stand.",
+        _requests_text(requests, whole, archive),
+        _fit("# Open todos", [f"- [{t.status}] {t.text}" for t in todos if t.status != "completed"], limit, counter),
+        f"# Record\n{summary}",
+        _fit("# Facts from the log", _facts_lines(facts), limit, counter),
+    ]
+    return Head(
+        text="\n\n".join(part for part in parts if part), requests=tuple(r.id for r in requests if r.id in whole)
+    )
+
+
+def _whole_requests(requests: Sequence[UserMessage], limit: int, counter: Counter) -> set[str]:
+    """Which requests are repeated whole: the newest and the first before all others, then from the newest back."""
+    order = [*requests[-1:], *requests[:1], *reversed(requests[1:-1])]
+    whole: set[str] = set()
+    used = 0
+    for request in order:
+        tokens = counter.text(text_of(request)) + 20
+        if request.id not in whole and used + tokens <= limit:
+            whole.add(request.id)
+            used += tokens
+    return whole
+
+
+def _requests_text(requests: Sequence[UserMessage], whole: set[str], archive: str) -> str:
+    if not requests:
+        return ""
+    lines = ["# What the user asked for, oldest first"]
+    for number, request in enumerate(requests, start=1):
+        text = text_of(request)
+        if request.id not in whole:
+            more = max(0, len(text) - _PREVIEW)
+            text = f"{text[:_PREVIEW]}… ({more:,} more characters in {archive}, message {request.id})"
+        lines.append(f'<request number="{number}" time="{request.time}">\n{text}\n</request>')
+    return "\n".join(lines)
+
+
+def _facts_lines(facts: Facts) -> list[str]:
+    lines: list[str] = []
+    if facts.check is not None:
+        code = (
+            "ended by a signal or the time limit" if facts.check.exit_code is None else f"exit {facts.check.exit_code}"
+        )
+        first = f": {facts.check.first_error}" if facts.check.first_error else ""
+        lines.append(f"- last check: `{facts.check.command}`, {code}{first}")
+    lines += [f"- changed {c.path} (+{c.added} −{c.removed} lines)" for c in facts.changed[-_FILES:]]
+    if facts.read:
+        lines.append("- read: " + ", ".join(facts.read[-_FILES:]))
+    return lines
+
+
+def _fit(title: str, lines: Sequence[str], limit: int, counter: Counter) -> str:
+    """The lines below their title, as many as fit into `limit` tokens; what is left out is said."""
+    if not lines:
+        return ""
+    kept: list[str] = []
+    used = counter.text(title)
+    for number, line in enumerate(lines):
+        used += counter.text(line) + 1
+        if used > limit:
+            kept.append(f"- … and {len(lines) - number} more")
+            break
+        kept.append(line)
+    return "\n".join((title, *kept))

@@ -1,0 +1,67 @@
+"""Where to cut: the oldest messages go, the newest stay, and no tool result is ever parted from its call.
+
+The cut is found by token budget. What becomes of either side is the business of `context.compact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .messages import AssistantMessage, Message, ToolMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A cut through the messages."""
+
+    evicted: tuple[Message, ...]
+    kept: tuple[Message, ...]
+
+
+def plan_cut(
+    messages: Sequence[Message], *, cost: Callable[[Message], int], keep: int, keep_messages: int | None = None
+) -> Plan | None:
+    """The cut that keeps as much as fits into `keep` tokens (or `keep_messages` messages), but at least the last group.
+
+    A group is an answer with the results of its calls; calls that are still open stay. None when nothing can go.
+    """
+    cuts = _cuts(messages)
+    if not cuts:
+        return None
+    tails = _tail_costs(messages, cost)
+    fits = [cut for cut in cuts if _fits(cut, len(messages), tails, keep, keep_messages)]
+    cut = fits[0] if fits else cuts[-1]
+    return Plan(evicted=tuple(messages[:cut]), kept=tuple(messages[cut:]))
+
+
+def _fits(cut: int, count: int, tails: Sequence[int], keep: int, keep_messages: int | None) -> bool:
+    return tails[cut] <= keep if keep_messages is None else count - cut <= keep_messages
+
+
+def _cuts(messages: Sequence[Message]) -> list[int]:
+    """Positions at which a cut parts no pair, oldest first; 0 is none, as nothing would go."""
+    limit = _first_open(messages)
+    return [at for at in range(1, limit + 1) if at < len(messages) and not isinstance(messages[at], ToolMessage)]
+
+
+def _first_open(messages: Sequence[Message]) -> int:
+    """The position of the oldest answer with an unanswered call among the last group, else the end."""
+    answered: set[str] = set()
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if isinstance(message, ToolMessage):
+            answered.add(message.call_id)
+        elif isinstance(message, AssistantMessage) and message.calls:
+            return position if any(call.id not in answered for call in message.calls) else len(messages)
+        else:
+            break
+    return len(messages)
+
+
+def _tail_costs(messages: Sequence[Message], cost: Callable[[Message], int]) -> list[int]:
+    """For each position, the tokens from there to the end."""
+    tails = [0] * (len(messages) + 1)
+    for position in range(len(messages) - 1, -1, -1):
+        tails[position] = tails[position + 1] + cost(messages[position])
+    return tails

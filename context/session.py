@@ -1,0 +1,137 @@
+"""A session: its log, the view that follows from it, and the archive beside it.
+
+Everything that changes a session goes through `append`; nothing else does. Which folder the files lie in is the
+storage's business, what to append is the loop's and the ladder's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC
+from secrets import choice
+from typing import TypedDict
+
+from .archive import Archive
+from .entries import FORMAT_VERSION, Entry, MessageLogged, SessionStarted
+from .log import LogWriter, load
+from .messages import AssistantMessage, Clock, Message, ToolMessage, UserMessage, new_id, timestamp, utc_now
+from .storage import Storage, log_name
+from .view import View, ViewBuilder
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class Header(TypedDict):
+    """What every entry begins with."""
+
+    id: str
+    time: str
+    parent: str | None
+
+
+def new_session_id(clock: Clock = utc_now) -> str:
+    """`YYYYMMDD-HHMMSS-xxxx`, in UTC."""
+    return f"{clock().astimezone(UTC):%Y%m%d-%H%M%S}-{''.join(choice(_ALPHABET) for _ in range(4))}"
+
+
+class Session:
+    """One conversation, on disk and in memory alike."""
+
+    def __init__(self, storage: Storage, session: str, entries: Iterable[Entry], *, clock: Clock = utc_now) -> None:
+        """Use `start`, `resume` or `fork`. Raises `Locked` if another process has the session open."""
+        self.id = session
+        self.storage = storage
+        self.clock = clock
+        self.archive = Archive(storage, session)
+        self.notices: tuple[str, ...] = ()
+        """What was odd about the log when it was opened."""
+        self._log = LogWriter(storage, session)
+        self.entries: list[Entry] = list(entries)
+        self._builder = ViewBuilder(self.entries)
+
+    @classmethod
+    def start(cls, storage: Storage, *, workspace: str, cwd: str, clock: Clock = utc_now) -> Session:
+        """A new session."""
+        session = cls(storage, new_session_id(clock), (), clock=clock)
+        session.append(session.started(workspace=workspace, cwd=cwd))
+        return session
+
+    @classmethod
+    def resume(cls, storage: Storage, session: str, *, clock: Clock = utc_now) -> Session:
+        """A session as its log left it. Raises `FileNotFoundError`, `LogError`, `Locked`."""
+        data = storage.read(log_name(session))
+        loaded = load(log_name(session), data)
+        resumed = cls(storage, session, loaded.entries, clock=clock)
+        resumed.notices = loaded.notices
+        if not loaded.closed:
+            resumed._log.close_torn_line()
+        return resumed
+
+    @classmethod
+    def fork(cls, storage: Storage, session: str, *, clock: Clock = utc_now) -> Session:
+        """A new session that begins with everything `session` holds; the old one is only read."""
+        loaded = load(log_name(session), storage.read(log_name(session)))
+        old = loaded.entries[0]
+        assert isinstance(old, SessionStarted)
+        forked = cls(storage, new_session_id(clock), (), clock=clock)
+        forked.notices = loaded.notices
+        forked.append(replace(forked.started(workspace=old.workspace, cwd=old.cwd), id=old.id, forked_from=session))
+        for entry in loaded.entries[1:]:
+            forked.append(entry)
+        forked.sync()
+        return forked
+
+    def started(self, *, workspace: str, cwd: str) -> SessionStarted:
+        """The first entry."""
+        return SessionStarted(**self.header(), version=FORMAT_VERSION, session=self.id, workspace=workspace, cwd=cwd)
+
+    def header(self) -> Header:
+        """Id, time and parent of the next entry."""
+        parent = self.entries[-1].id if self.entries else None
+        return Header(id=new_id(), time=timestamp(self.clock), parent=parent)
+
+    def append(self, entry: Entry) -> None:
+        """Adds an entry to log and view. Raises `StorageError`; then neither has changed."""
+        self._log.append(entry)
+        self.entries.append(entry)
+        self._builder.add(entry)
+
+    def say(self, message: Message) -> None:
+        """Adds a message to the conversation."""
+        self.append(MessageLogged(id=message.id, time=message.time, parent=self.header()["parent"], message=message))
+
+    def sync(self) -> None:
+        """Returns when everything appended is on the disk."""
+        self._log.sync()
+
+    def close(self) -> None:
+        """Syncs and gives the session back."""
+        self._log.sync()
+        self._log.close()
+
+    @property
+    def view(self) -> View:
+        """What the model sees now."""
+        return self._builder.view
+
+    def messages(self) -> Iterable[Message]:
+        """Every message that was ever logged, oldest first."""
+        return (entry.message for entry in self.entries if isinstance(entry, MessageLogged))
+
+    def requests(self) -> tuple[UserMessage, ...]:
+        """What the user wrote, oldest first."""
+        return tuple(m for m in self.messages() if isinstance(m, UserMessage) and not m.synthetic)
+
+    def open_calls(self) -> bool:
+        """Whether the newest answer waits for results."""
+        answered: set[str] = set()
+        for message in reversed(self.view.tail):
+            match message:
+                case ToolMessage():
+                    answered.add(message.call_id)
+                case AssistantMessage():
+                    return any(call.id not in answered for call in message.calls)
+                case UserMessage():
+                    return False
+        return False

@@ -1,0 +1,64 @@
+"""Shortening: long string arguments of old write and edit calls become stubs, because the file holds what came of them.
+
+Only the view changes, by one `Shortened` entry for all of them; the log keeps every argument whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .entries import ArgumentStub
+from .messages import AssistantMessage, Message, ToolCall
+from .stubs import STUB_MARK, argument_stub
+from .tokens import Counter
+
+LONG_ARGUMENT = 2_000
+"""Characters from which an argument is worth a stub."""
+SHORTENED_TOOLS = frozenset({"write_file", "edit_file"})
+"""Tools whose arguments end up in a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortening:
+    """Stubs that could be made, and what they would save."""
+
+    stubs: tuple[ArgumentStub, ...]
+    tokens_saved: int
+
+
+def plan_shortening(messages: Sequence[Message], keep: int, counter: Counter) -> Shortening:
+    """Stubs for the long arguments of `messages` that are older than the newest `keep` tokens."""
+    stubs: list[ArgumentStub] = []
+    saved = 0
+    for message in _older(messages, keep, counter):
+        for stub, text in _stubs(message):
+            gain = counter.text(text) - counter.text(stub.shown)
+            if gain > 0:
+                stubs.append(stub)
+                saved += gain
+    return Shortening(stubs=tuple(stubs), tokens_saved=saved)
+
+
+def _older(messages: Sequence[Message], keep: int, counter: Counter) -> Sequence[Message]:
+    total = 0
+    for position in range(len(messages) - 1, -1, -1):
+        total += counter.message(messages[position])
+        if total > keep:
+            return messages[: position + 1] if position < len(messages) - 1 else messages[:position]
+    return ()
+
+
+def _stubs(message: Message) -> Iterator[tuple[ArgumentStub, str]]:
+    if isinstance(message, AssistantMessage):
+        for call in message.calls:
+            if call.name in SHORTENED_TOOLS:
+                yield from _call_stubs(message, call)
+
+
+def _call_stubs(message: AssistantMessage, call: ToolCall) -> Iterator[tuple[ArgumentStub, str]]:
+    path = call.arguments.get("path")
+    for name, value in call.arguments.items():
+        if isinstance(value, str) and len(value) > LONG_ARGUMENT and not value.startswith(STUB_MARK):
+            shown = argument_stub(name, len(value), path if isinstance(path, str) else None, message.id)
+            yield ArgumentStub(message=message.id, call_id=call.id, argument=name, shown=shown), value

@@ -1,0 +1,22 @@
+"""The texts that stand in the view where longer ones stood, and the mark by which they are known.
+
+Which text is replaced is decided elsewhere (`context.offload`, `context.shorten`); what stands in its place is written
+here, once, and stored with the entry, so that later versions of this file never change an old view.
+"""
+
+from __future__ import annotations
+
+STUB_MARK = "\u27e6deepagent\u27e7"
+"""Begins every stub. Tools that write refuse a text that begins with it, so no stub ever becomes a file's content."""
+
+
+def argument_stub(argument: str, characters: int, path: str | None, entry: str) -> str:
+    """Stands for a long argument of an old call."""
+    where = f"The file {path} holds what came of it (it may have changed since). " if path else ""
+    return f"{STUB_MARK} {characters:,} characters of `{argument}` are not shown. {where}Log entry {entry} holds them."
+
+
+def pointer_text(*, what: str, path: str, size: int, lines: int, tokens: int, preview: str, hint: str) -> str:
+    """Stands for a text that went to a file. `size` in bytes; `hint` says how to read on."""
+    measure = f"{size:,} bytes, {lines:,} lines, about {tokens:,} tokens"
+    return f"{STUB_MARK} {what} is long ({measure}) and lies whole in {path}. {hint}\n{preview}"

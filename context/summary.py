@@ -1,0 +1,188 @@
+"""The summary: the request for it, what counts as one, and the one that needs no model.
+
+The request is plain text in one user message, so it can go to any model. A conversation longer than the summarizer's
+window is folded: each part is merged into the record of the parts before it, so nothing is left out. When no summary
+can be had, one is made from the log's facts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .entries import Todo
+from .facts import Facts
+from .messages import AssistantMessage, Message, Reasoning, Text, ToolCall, ToolMessage, text_of
+from .tokens import Counter
+
+HEADINGS = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
+PROMPT = Path(__file__).with_name("summary.md")
+_ATTEMPTS = 2
+_SHARE = 0.6
+"""Share of the summarizer's window that the material of one request takes at most: counts are not exact."""
+_RESULT_CHARACTERS = 4_000
+"""Characters of one result or argument that the summarizer sees; the whole stands in the archive."""
+
+Ask = Callable[[str, int], Awaitable[str]]
+"""Sends one prompt to a model and returns its answer; the second argument is the most tokens it may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summarizer:
+    """A model that can be asked for summaries."""
+
+    ask: Ask
+    window: int
+    """Tokens of its window."""
+
+
+class NoSummary(Exception):
+    """The model gave no summary that counts as one; the text says why."""
+
+
+async def summarize(
+    messages: Sequence[Message],
+    *,
+    previous: str | None,
+    focus: str | None,
+    limit: int,
+    by: Summarizer,
+    counter: Counter,
+) -> str:
+    """A summary of `messages` of about `limit` tokens at most, with `previous` merged in. Raises `NoSummary`."""
+    room = max(500, int(by.window * _SHARE) - 2 * limit - counter.text(PROMPT.read_text("utf-8")))
+    record = previous
+    for part in _parts([transcript(message) for message in messages], room, counter):
+        record = await _one(part, record, focus, limit, by)
+    if record is None:
+        raise NoSummary("there is nothing to summarize")
+    return _cut(record, limit, counter)
+
+
+async def _one(part: str, record: str | None, focus: str | None, limit: int, by: Summarizer) -> str:
+    prompt = summary_prompt(part, previous=record, focus=focus, limit=limit)
+    for _ in range(_ATTEMPTS):
+        answer = (await by.ask(prompt, 2 * limit)).strip()
+        if is_summary(answer):
+            return answer
+    raise NoSummary("the model gave no summary")
+
+
+def summary_prompt(material: str, *, previous: str | None, focus: str | None, limit: int) -> str:
+    """The whole text of a summary request. Braces in the material are never read as places to fill."""
+    head, _, tail = PROMPT.read_text("utf-8").partition("{limit}")
+    attention = f" The user wants attention to: {focus}" if focus else ""
+    text = head + str(int(limit * 0.7)) + tail.replace("{focus}", attention)
+    earlier = f"\n# Record of the earlier part\n\n{previous}\n" if previous else ""
+    return f"{text}\n---\n{earlier}\n# Conversation\n\n{material}\n"
+
+
+def is_summary(answer: str) -> bool:
+    """Whether an answer says anything besides headings."""
+    words = "\n".join(line for line in answer.split("\n") if not line.lstrip().startswith("#"))
+    return len(re.sub(r"\W", "", words)) >= 20
+
+
+def transcript(message: Message) -> str:
+    """A message as plain text for the summarizer."""
+    if isinstance(message, AssistantMessage):
+        return "\n".join(line for part in message.content if (line := _part(part)))
+    who = f"[result of {message.tool}]" if isinstance(message, ToolMessage) else "[user]"
+    text = text_of(message)
+    return f"{who} {_short(text) if isinstance(message, ToolMessage) else text}"
+
+
+def _part(part: Text | Reasoning | ToolCall) -> str:
+    match part:
+        case Text(text=text):
+            return f"[assistant] {text}" if text.strip() else ""
+        case Reasoning():
+            return ""
+        case ToolCall():
+            arguments = {key: _short(v) if isinstance(v, str) else v for key, v in part.arguments.items()}
+            return f"[assistant calls {part.name}] {json.dumps(arguments, ensure_ascii=False)}"
+
+
+def _short(text: str) -> str:
+    if len(text) <= _RESULT_CHARACTERS:
+        return text
+    half = _RESULT_CHARACTERS // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters in the archive …\n{text[-half:]}"
+
+
+def _parts(texts: Sequence[str], room: int, counter: Counter) -> Iterator[str]:
+    """The texts joined into parts of at most `room` tokens; a text that is longer alone is split."""
+    part: list[str] = []
+    used = 0
+    for text in (piece for whole in texts for piece in _pieces(whole, room, counter)):
+        tokens = counter.text(text)
+        if part and used + tokens > room:
+            yield "\n\n".join(part)
+            part, used = [], 0
+        part.append(text)
+        used += tokens
+    if part:
+        yield "\n\n".join(part)
+
+
+def _pieces(text: str, room: int, counter: Counter) -> Iterator[str]:
+    if counter.text(text) <= room:
+        yield text
+        return
+    middle = len(text) // 2
+    yield from _pieces(text[:middle], room, counter)
+    yield from _pieces(text[middle:], room, counter)
+
+
+def _cut(summary: str, limit: int, counter: Counter) -> str:
+    """The summary without the lines past `limit` tokens."""
+    if counter.text(summary) <= limit:
+        return summary
+    kept: list[str] = []
+    used = 0
+    for line in summary.split("\n"):
+        used += counter.text(line) + 1
+        if used > limit - 10:
+            break
+        kept.append(line)
+    return "\n".join(kept) + "\n… (the summary was longer than its limit)"
+
+
+def summary_without_model(
+    messages: Sequence[Message],
+    *,
+    previous: str | None,
+    facts: Facts,
+    todos: Sequence[Todo],
+    limit: int,
+    counter: Counter,
+) -> str:
+    """The four sections from the log alone: the same log gives the same text."""
+    calls = [call for message in messages if isinstance(message, AssistantMessage) for call in message.calls]
+    said = [
+        message.text.strip() for message in messages if isinstance(message, AssistantMessage) and message.text.strip()
+    ]
+    names = sorted({call.name for call in calls})
+    counts = ", ".join(f"{name} {sum(call.name == name for call in calls)}x" for name in names)
+    todo = [f"- [{item.status}] {item.text}" for item in todos if item.status != "completed"]
+    summary = [
+        "No model wrote this record; the archive has the conversation itself.",
+        f"{len(messages)} messages left the view. Tools run: {counts or 'none'}.",
+        *([f"Last words of the agent: {_line(said[-1])}"] if said else []),
+        *(["", "Earlier record:", previous] if previous else []),
+    ]
+    sections = (
+        ["See the requests above, word for word."],
+        summary,
+        [f"- {item.path} (+{item.added} −{item.removed})" for item in facts.changed] or ["No file was changed."],
+        todo or ["See the newest request."],
+    )
+    text = "\n\n".join(f"## {name}\n" + "\n".join(lines) for name, lines in zip(HEADINGS, sections, strict=True))
+    return _cut(text, limit, counter)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:400]
