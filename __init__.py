@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .agent.agent import Agent as Agent
-    from .agent.agent import create_deep_agent as create_deep_agent
+    from .agent.build import create_deep_agent as create_deep_agent
     from .agent.runtime import ToolRuntime as ToolRuntime
     from .agent.tool import tool as tool
 
@@ -22,8 +22,8 @@ __all__ = ["Agent", "ToolRuntime", "__version__", "create_deep_agent", "tool"]
 
 
 def __getattr__(name: str) -> object:
+    if name not in __all__:  # first: pytest asks this file, loaded under another name, for names of its own
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import agent
 
-    if name in agent.__all__:
-        return getattr(agent, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(agent, name)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .agent import Agent as Agent
-    from .agent import create_deep_agent as create_deep_agent
+    from .build import create_deep_agent as create_deep_agent
     from .runtime import ToolRuntime as ToolRuntime
     from .tool import tool as tool
 
 __all__ = ["Agent", "ToolRuntime", "create_deep_agent", "tool"]
 
-_HOME = {"Agent": "agent", "ToolRuntime": "runtime", "create_deep_agent": "agent", "tool": "tool"}
+_HOME = {"Agent": "agent", "ToolRuntime": "runtime", "create_deep_agent": "build", "tool": "tool"}
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,6 @@
 ```
 DeepagentError                 anything that this program raises on purpose; its text is fit for a person
 ├── ConfigError                a setting, a flag or a file of ours is wrong; names file, line and key where it can
-├── StorageError               the log, the archive or an offload file cannot be written
 ├── SessionError               a session cannot be found, opened or continued
 └── ModelError                 a model call failed for good
     ├── AuthError              no key, or the provider refuses it (401, 403)
@@ -18,8 +17,10 @@ DeepagentError                 anything that this program raises on purpose; its
         └── BrokenStreamError  the stream ended before the answer did
 ```
 
-`agent.model.translate` makes them from what a provider or a library says; nothing else does. A tool's failure is no
-error of this tree: it is an answer to the model (`agent.tool.ToolResult`).
+Beside the tree stands `context.storage.StorageError`: a file of ours cannot be written or read.
+
+`agent.model.translate` makes the model errors from what a provider or a library says; nothing else does. A tool's
+failure is no error of this tree: it is an answer to the model (`agent.tool.ToolResult`).
 """
 
 from __future__ import annotations
@@ -36,12 +37,6 @@ class ConfigError(DeepagentError):
     """A setting, a flag or a file of ours is wrong."""
 
     kind = "config"
-
-
-class StorageError(DeepagentError):
-    """The log, the archive or an offload file cannot be written or read."""
-
-    kind = "storage"
 
 
 class SessionError(DeepagentError):

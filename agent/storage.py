@@ -1,8 +1,9 @@
 """`DiskStorage`: our files in the project, each linked a second time below the user's own folder.
 
-The second name is what makes `git clean -fdx` harmless, and what tells our files from those that came with a clone:
-a file that has no twin at user level was not written by this user's `deepagent` and is never opened. Which folders
-these are is decided in `agent.workspace`.
+The second name, the twin, is what makes `git clean -fdx` harmless, and what tells our files from those that came with a
+clone: what has no twin was not written by this user's `deepagent` and is never opened. Where no link can be made (two
+file systems) the project has a copy. The twin is made first, written first and locked, so it always decides: after a
+crash the project's copy is the beginning of it at worst. Which folders these are is decided in `agent.workspace`.
 """
 
 from __future__ import annotations
@@ -10,60 +11,70 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from pathlib import Path
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from ..context.storage import AppendFile, Locked, StorageError
 
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Open:
+    """A file that is open for appending."""
 
+    path: Path
+    fd: int
 
-def _wrap(error: OSError, path: Path) -> StorageError:
-    reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-    return StorageError(f"cannot write {path}: {reason}")
+    def write(self, data: bytes) -> None:
+        with _named(self.path):
+            _write_all(self.fd, data)
+
+    def sync(self) -> None:
+        with _named(self.path):
+            os.fsync(self.fd)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size
 
 
 class _DiskFile:
-    """One inode where links work, else the file and its copy."""
+    """The twin, and the project's copy where it is no link to the twin."""
 
-    def __init__(self, path: Path, fds: tuple[int, ...]) -> None:
-        self._path = path
-        self._fds = fds
-        self._end = os.fstat(fds[0]).st_size
+    def __init__(self, files: tuple[_Open, ...]) -> None:
+        self._files: tuple[_Open, ...] = files
 
     def append(self, data: bytes) -> int:
-        start = self._end
+        start = self._files[0].size
         try:
-            for fd in self._fds:
-                _write_all(fd, data)
+            for file in self._files:
+                file.write(data)
         except OSError as error:
             self._take_back(start)
-            raise _wrap(error, self._path) from error
-        self._end = start + len(data)
+            raise _wrap(error, self._files[0].path) from error
         return start
 
     def _take_back(self, end: int) -> None:
         """Cuts the torn rest of a failed append, so that the next one starts a clean line."""
-        for fd in self._fds:
-            if os.fstat(fd).st_size > end:
-                os.ftruncate(fd, end)
+        for file in self._files:
+            with suppress(OSError):
+                if file.size > end:
+                    os.ftruncate(file.fd, end)
 
     def sync(self) -> None:
         try:
-            for fd in self._fds:
-                os.fsync(fd)
+            for file in self._files:
+                file.sync()
         except OSError as error:
-            raise _wrap(error, self._path) from error
+            raise _wrap(error, self._files[0].path) from error
 
     def close(self) -> None:
-        for fd in self._fds:
-            os.close(fd)
-        self._fds = ()
+        for file in self._files:
+            os.close(file.fd)
+        self._files = ()
 
 
 class DiskStorage:
@@ -76,59 +87,62 @@ class DiskStorage:
         self._prefix = prefix
 
     def open(self, name: str, *, lock: bool = False) -> AppendFile:
-        path, twin = self.root / name, self.mirror / name
-        try:
-            self._restore(name)
-            fds = self._open_both(path, twin)
-        except OSError as error:
-            raise _wrap(error, path) from error
-        if lock:
-            self._lock(fds, path)
-        return _DiskFile(path, fds)
-
-    def _open_both(self, path: Path, twin: Path) -> tuple[int, ...]:
-        for folder in (path.parent, twin.parent):
-            _make_folder(folder)
+        path, twin = self._paths(name)
         new = not twin.exists()
-        fd = os.open(path, _OPEN | (os.O_EXCL if new else 0), 0o600)
-        if new and _link(path, twin):
-            _sync_folder(path.parent)
-            return (fd,)
-        if twin.exists() and os.path.samestat(os.fstat(fd), twin.stat()):
-            return (fd,)
-        return (fd, os.open(twin, _OPEN, 0o600))
-
-    def _lock(self, fds: tuple[int, ...], path: Path) -> None:
         try:
-            fcntl.flock(fds[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            files = self._open_both(path, twin, lock=lock)
+            if new:
+                _sync_folders(path, twin)
+            return _DiskFile(files)
         except OSError as error:
-            for fd in fds:
-                os.close(fd)
-            raise Locked(f"{path.name} is open in another process") from error
+            if new:  # an empty twin alone would be listed as a session
+                twin.unlink(missing_ok=True)
+            raise _wrap(error, path) from error
+
+    def _open_both(self, path: Path, twin: Path, *, lock: bool) -> tuple[_Open, ...]:
+        _make_folder(twin.parent)
+        ours = _Open(path=twin, fd=os.open(twin, _OPEN, 0o600))
+        try:
+            if lock:
+                _lock(ours)
+            _restore(path, twin)
+            if os.path.samestat(os.fstat(ours.fd), path.stat(follow_symlinks=False)):
+                return (ours,)
+            return (ours, _open_copy(path, twin))
+        except BaseException:
+            os.close(ours.fd)
+            raise
 
     def create(self, name: str, data: bytes) -> None:
-        path, twin = self.root / name, self.mirror / name
-        if twin.exists() or path.is_symlink():
+        path, twin = self._paths(name)
+        if os.path.lexists(twin) or os.path.lexists(path):
             raise FileExistsError(path)
         try:
-            for folder in (path.parent, twin.parent):
-                _make_folder(folder)
-            _write_new(path, data)
-            if not _link(path, twin):
-                _write_new(twin, data)
-            _sync_folder(path.parent)
+            _make_folder(twin.parent)
+            _write_new(twin, data)
+            try:
+                _restore(path, twin)
+            except OSError:
+                twin.unlink(missing_ok=True)
+                raise
+            _sync_folders(path, twin)
         except FileExistsError:
             raise
         except OSError as error:
-            path.unlink(missing_ok=True)
             raise _wrap(error, path) from error
 
     def read(self, name: str) -> bytes:
         """Reads our own file: the twin decides, whatever lies in the project."""
-        return (self.mirror / name).read_bytes()
+        _, twin = self._paths(name)
+        try:
+            return twin.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _wrap(error, twin, verb="read") from error
 
     def names(self, folder: str) -> tuple[str, ...]:
-        base = self.mirror / folder
+        _, base = self._paths(folder)
         return tuple(sorted(str(p.relative_to(self.mirror)) for p in base.rglob("*") if p.is_file()))
 
     def shown(self, name: str) -> str:
@@ -138,51 +152,110 @@ class DiskStorage:
         return self.root / name
 
     def restore_all(self, session: str) -> None:
-        """Puts back what was removed from the project of one session's files."""
+        """Puts back what was removed from the project of one session's files. Raises `StorageError`."""
         for name in self.names("."):
             if session in name:
-                self._restore(name)
+                path, twin = self._paths(name)
+                try:
+                    _restore(path, twin)
+                except OSError as error:
+                    raise _wrap(error, path) from error
 
-    def _restore(self, name: str) -> None:
-        """Links the user-level twin back into the project where the project's name is gone or is not ours."""
-        path, twin = self.root / name, self.mirror / name
-        if not twin.exists():
-            return
-        if path.is_symlink() or (path.exists() and not _same(path, twin)):
-            path.rename(_aside(path))
-        if not path.exists():
-            _make_folder(path.parent)
-            if not _link(twin, path):
-                _write_new(path, twin.read_bytes())
+    def _paths(self, name: str) -> tuple[Path, Path]:
+        """Where a file and its twin lie. Raises `StorageError` for a name that leads out of our folders."""
+        if name.startswith("/") or "\0" in name or ".." in PurePosixPath(name).parts:
+            raise StorageError(f"{name!r} is no name of a file of ours")
+        return self.root / name, self.mirror / name
 
 
-def _same(path: Path, twin: Path) -> bool:
-    """Whether two names hold our text: one inode, or a copy (a crash may have cut the last append of one)."""
+def _wrap(error: OSError, path: Path, *, verb: str = "write") -> StorageError:
+    """The error for people; it names the file at which it happened, or `path` where that is not known."""
+    reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
+    return StorageError(f"cannot {verb} {error.filename or path}: {reason}")
+
+
+@contextmanager
+def _named(path: Path) -> Generator[None]:
+    """Errors on a descriptor do not know their file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _lock(file: _Open) -> None:
+    """Takes the twin's lock, which lasts as long as the file is open; the project's file may be replaced meanwhile."""
+    try:
+        fcntl.flock(file.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Locked(f"{file.path.name} is open in another process") from error
+
+
+def _restore(path: Path, twin: Path) -> None:
+    """Links (or copies) the twin back into the project where the project's name is gone or is not ours."""
+    if path.is_symlink() or (path.exists() and not _ours(path, twin)):
+        path.rename(_aside(path))
+    if not path.exists():
+        _make_folder(path.parent)
+        if not _link(twin, path):
+            _write_new(path, twin.read_bytes())
+
+
+def _ours(path: Path, twin: Path) -> bool:
+    """Whether two names hold our text: one inode, or a copy, of which a crash may have cut the end."""
     if os.path.samestat(path.stat(), twin.stat()):
         return True
-    ours, theirs = twin.read_bytes(), path.read_bytes()
-    return ours == theirs
+    return path.stat().st_size <= twin.stat().st_size and twin.read_bytes().startswith(path.read_bytes())
+
+
+def _open_copy(path: Path, twin: Path) -> _Open:
+    """The project's copy, with what a crash kept from it."""
+    copy = _Open(path=path, fd=os.open(path, _OPEN, 0o600))
+    try:
+        copy.write(twin.read_bytes()[copy.size :])
+    except BaseException:
+        os.close(copy.fd)
+        raise
+    return copy
 
 
 def _aside(path: Path) -> Path:
     number = 1
-    while (aside := path.with_name(f"{path.name}.foreign-{number}")).exists():
+    while os.path.lexists(aside := path.with_name(f"{path.name}.foreign-{number}")):
         number += 1
     return aside
 
 
 def _make_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Makes a folder and those above it, each for the user alone."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError as error:  # a file is in the way; `create` uses this error for something else
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
 
 
 def _write_new(path: Path, data: bytes) -> None:
+    """Makes a file, whole and on the disk, or not at all."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        _write_all(fd, data)
-        os.fsync(fd)
+        with _named(path):
+            _write_all(fd, data)
+            os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     finally:
         os.close(fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 def _link(path: Path, twin: Path) -> bool:
@@ -196,9 +269,11 @@ def _link(path: Path, twin: Path) -> bool:
     return True
 
 
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _sync_folders(*files: Path) -> None:
+    """Returns when the names of new files are on the disk."""
+    for file in files:
+        fd = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

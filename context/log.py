@@ -1,20 +1,27 @@
 """The log of a session: one JSON object a line, appended, never edited.
 
 Crash rules: an incomplete last line is closed with a newline and so set aside; a line that cannot be read is skipped
-with a notice; a kind that this version does not know is kept in the file and skipped. What entries mean is told in
-`context.entries`; what the model sees of them, in `context.view`.
+with a notice; a kind that this version does not know is kept in the file and skipped. No string here or in the file has
+lone surrogates, so each entry can go to the archive and to a provider. What entries mean is told in `context.entries`;
+what the model sees of them, in `context.view`.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
 from pydantic import ValidationError
 
 from .entries import ENTRY, FORMAT_VERSION, KINDS, Entry, SessionStarted
+from .messages import clean
 from .storage import AppendFile, Storage, log_name
+
+_ESCAPED = re.compile(rb"\\u[dD]|\\ufffd|[\x80-\xff]")
+"""What a line has if it may hold lone surrogates: half a pair, or what replaced one."""
 
 
 class LogError(Exception):
@@ -29,6 +36,8 @@ class LoadedLog:
     notices: tuple[str, ...]
     closed: bool
     """The file ends with a whole line."""
+    lines: tuple[bytes, ...]
+    """The lines of the entries, those of unknown kinds included, without their ends."""
 
 
 def encode(entry: Entry) -> bytes:
@@ -44,13 +53,26 @@ def decode(line: bytes) -> Entry | None:
     kind = cast(dict[str, object], raw).get("kind")
     if isinstance(kind, str) and kind not in KINDS:
         return None
-    return ENTRY.validate_python(raw)
+    return ENTRY.validate_python(_cleaned(cast(object, raw)) if _ESCAPED.search(line) else raw)
+
+
+def _cleaned(value: object) -> object:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(item) for item in cast(list[object], value)]
+        case dict():
+            return {clean(key): _cleaned(item) for key, item in cast(dict[str, object], value).items()}
+        case _:
+            return value
 
 
 def load(name: str, data: bytes) -> LoadedLog:
     """Reads a log. Raises `LogError`."""
     entries: list[Entry] = []
     notices: list[str] = []
+    lines: list[bytes] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -59,10 +81,12 @@ def load(name: str, data: bytes) -> LoadedLog:
         except (ValueError, ValidationError, RecursionError):
             notices.append(f"{name}:{number}: a line that cannot be read was skipped")
             continue
+        lines.append(line)
         if entry is not None:
             entries.append(entry)
     _check_first(name, entries)
-    return LoadedLog(entries=tuple(entries), notices=tuple(notices), closed=not data or data.endswith(b"\n"))
+    closed = not data or data.endswith(b"\n")
+    return LoadedLog(entries=tuple(entries), notices=tuple(notices), closed=closed, lines=tuple(lines))
 
 
 def _check_first(name: str, entries: list[Entry]) -> None:
@@ -84,9 +108,18 @@ class LogWriter:
         """Ends an incomplete last line, so that the next entry begins a line of its own."""
         self._file.append(b"\n")
 
-    def append(self, entry: Entry) -> None:
-        """Adds an entry. Raises `StorageError`; then the log is as it was."""
-        self._file.append(encode(entry))
+    def append(self, entry: Entry) -> Entry:
+        """Adds an entry and returns it as the log has it. Raises `StorageError`; then the log is as it was."""
+        line = encode(entry)
+        if _ESCAPED.search(line) and (cleaned := decode(line)) is not None and cleaned != entry:
+            entry, line = cleaned, encode(cleaned)
+        self._file.append(line)
+        self._dirty = True
+        return entry
+
+    def copy(self, lines: Iterable[bytes]) -> None:
+        """Adds lines of another log as they are. Raises `StorageError`; then the log is as it was."""
+        self._file.append(b"".join(line + b"\n" for line in lines))
         self._dirty = True
 
     def sync(self) -> None:
@@ -96,5 +129,8 @@ class LogWriter:
             self._dirty = False
 
     def close(self) -> None:
-        """Gives back the file and its lock."""
-        self._file.close()
+        """Syncs and gives back the file and its lock, whatever the sync says. Raises `StorageError`."""
+        try:
+            self.sync()
+        finally:
+            self._file.close()

@@ -2,6 +2,9 @@
 
 `used` is the provider's last report plus our count of what has come (or gone) since, scaled by how the provider's
 figures compare with ours in this session. Before the first report it is our count with a margin.
+
+Reports hold counts of the tokenizer. Until its tables are there (`Counter.exact`), estimates are no match for them: then
+only what came after the reported request is estimated.
 """
 
 from __future__ import annotations
@@ -32,6 +35,23 @@ class Used:
     source: Source
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """Messages that were counted, and how."""
+
+    messages: Sequence[Message]
+    exact: bool
+    tokens: int
+
+
+def _same(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many messages both begin with."""
+    for position, (one, other) in enumerate(zip(before, now, strict=False)):
+        if one is not other:
+            return position
+    return min(len(before), len(now))
+
+
 class Meter:
     """Measures requests to one model in one session."""
 
@@ -44,6 +64,7 @@ class Meter:
         """The view was made smaller or larger since the last report."""
         self.suspicious: UsageReported | None = None
         """The last report, if its figure cannot be true of the whole request."""
+        self._last = _Counted(messages=(), exact=False, tokens=0)
         self.overhead = 0
         """Tokens of system prompt and tool schemas."""
 
@@ -58,6 +79,8 @@ class Meter:
                 pass
 
     def _take(self, report: UsageReported) -> None:
+        if report.usage.input <= 0:
+            return  # some servers report nothing as zero
         low, high = _PLAUSIBLE
         ratio = report.usage.input / report.counted if report.counted else 1.0
         if report.counted >= _ENOUGH and not low <= ratio <= high:
@@ -68,18 +91,39 @@ class Meter:
         self._base, self._changed, self.suspicious = report, False, None
 
     def count(self, messages: Sequence[Message]) -> int:
-        """Our own count of a request with these messages."""
-        return self.overhead + self._counter.messages(messages)
+        """Our own count of a request with these messages; costs only what differs from the last one."""
+        last, exact = self._last, self._counter.exact
+        if last.exact is not exact:
+            last = _Counted(messages=(), exact=exact, tokens=0)
+        if last.messages is not messages:
+            same = _same(last.messages, messages)
+            gone, new = last.messages[same:], messages[same:]
+            tokens = last.tokens - self._counter.messages(gone) + self._counter.messages(new)
+            last = _Counted(messages=messages, exact=exact, tokens=tokens)
+        self._last = last
+        return self.overhead + last.tokens
 
     def used(self, messages: Sequence[Message]) -> Used:
         """What a request with these messages takes."""
-        counted = self.count(messages)
-        if self._base is None:
-            source: Source = "counted" if self._counter.exact else "estimated"
-            return Used(tokens=int(counted * MARGIN), source=source)
-        since = counted - self._base.counted
-        tokens = self._base.usage.input + int(since * (self._ratio or 1.0))
+        base, exact = self._base, self._counter.exact
+        if base is None:
+            return Used(tokens=int(self.count(messages) * MARGIN), source="counted" if exact else "estimated")
+        since = self.count(messages) - base.counted if exact else self._estimate_since(base, messages)
+        if since is None:
+            return Used(tokens=self.count(messages), source="estimated")
+        tokens = base.usage.input + int(since * (self._ratio or 1.0))
         return Used(tokens=max(0, tokens), source="counted" if self._changed else "reported")
+
+    def _estimate_since(self, base: UsageReported, messages: Sequence[Message]) -> int | None:
+        """What the reported request's answer and all after it take; None where the view was changed since."""
+        if self._changed:
+            return None
+        tokens = 0
+        for message in reversed(messages):
+            tokens += self._counter.message(message)
+            if message.id == base.message:
+                return tokens
+        return None
 
     def scale(self, counted: int) -> int:
         """Our count as the provider would report it."""

@@ -6,17 +6,18 @@ storage's business, what to append is the loop's and the ladder's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC
 from secrets import choice
 from typing import TypedDict
 
 from .archive import Archive
-from .entries import FORMAT_VERSION, Entry, MessageLogged, SessionStarted
+from .entries import FORMAT_VERSION, Entry, MessageLogged, SessionStarted, UsageReported
 from .log import LogWriter, load
 from .messages import AssistantMessage, Clock, Message, ToolMessage, UserMessage, new_id, timestamp, utc_now
-from .storage import Storage, log_name
+from .storage import Storage, StorageError, log_name
 from .view import View, ViewBuilder
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -47,25 +48,40 @@ class Session:
         self.notices: tuple[str, ...] = ()
         """What was odd about the log when it was opened."""
         self._log = LogWriter(storage, session)
-        self.entries: list[Entry] = list(entries)
-        self._builder = ViewBuilder(self.entries)
+        self.entries: list[Entry] = []
+        self.answers = 0
+        """How many answers of a model the log holds."""
+        self.call_ids: set[str] = set()
+        """The ids of all tool calls so far."""
+        self.cost: float | None = 0.0
+        """US dollars so far; None once a price was unknown."""
+        self._builder = ViewBuilder()
+        for entry in entries:
+            self._take(entry)
 
     @classmethod
     def start(cls, storage: Storage, *, workspace: str, cwd: str, clock: Clock = utc_now) -> Session:
         """A new session."""
         session = cls(storage, new_session_id(clock), (), clock=clock)
-        session.append(session.started(workspace=workspace, cwd=cwd))
+        with session._closed_on_error():
+            session.append(session.started(workspace=workspace, cwd=cwd))
         return session
 
     @classmethod
     def resume(cls, storage: Storage, session: str, *, clock: Clock = utc_now) -> Session:
         """A session as its log left it. Raises `FileNotFoundError`, `LogError`, `Locked`."""
-        data = storage.read(log_name(session))
-        loaded = load(log_name(session), data)
-        resumed = cls(storage, session, loaded.entries, clock=clock)
-        resumed.notices = loaded.notices
-        if not loaded.closed:
-            resumed._log.close_torn_line()
+        name = log_name(session)
+        storage.read(name)  # for its error: opening would make a log that is not there
+        resumed = cls(storage, session, (), clock=clock)
+        with resumed._closed_on_error():
+            loaded = load(
+                name, storage.read(name)
+            )  # only now, as another process may have written until we had the lock
+            if not loaded.closed:
+                resumed._log.close_torn_line()
+            resumed.notices = loaded.notices
+            for entry in loaded.entries:
+                resumed._take(entry)
         return resumed
 
     @classmethod
@@ -75,12 +91,25 @@ class Session:
         old = loaded.entries[0]
         assert isinstance(old, SessionStarted)
         forked = cls(storage, new_session_id(clock), (), clock=clock)
-        forked.notices = loaded.notices
-        forked.append(replace(forked.started(workspace=old.workspace, cwd=old.cwd), id=old.id, forked_from=session))
-        for entry in loaded.entries[1:]:
-            forked.append(entry)
-        forked.sync()
+        with forked._closed_on_error():
+            forked.notices = loaded.notices
+            first = forked.started(workspace=old.workspace, cwd=old.cwd)
+            forked.append(replace(first, id=old.id, forked_from=session))
+            forked._log.copy(loaded.lines[1:])
+            for entry in loaded.entries[1:]:
+                forked._take(entry)
+            forked.sync()
         return forked
+
+    @contextmanager
+    def _closed_on_error(self) -> Generator[None]:
+        """Gives the lock back when opening the session fails half-way."""
+        try:
+            yield
+        except BaseException:
+            with suppress(StorageError):
+                self._log.close()
+            raise
 
     def started(self, *, workspace: str, cwd: str) -> SessionStarted:
         """The first entry."""
@@ -92,10 +121,20 @@ class Session:
         return Header(id=new_id(), time=timestamp(self.clock), parent=parent)
 
     def append(self, entry: Entry) -> None:
-        """Adds an entry to log and view. Raises `StorageError`; then neither has changed."""
-        self._log.append(entry)
+        """Adds an entry to log and view, lone surrogates replaced. Raises `StorageError`; then neither has changed."""
+        self._take(self._log.append(entry))
+
+    def _take(self, entry: Entry) -> None:
         self.entries.append(entry)
         self._builder.add(entry)
+        match entry:
+            case MessageLogged(message=AssistantMessage() as answer):
+                self.answers += 1
+                self.call_ids.update(call.id for call in answer.calls)
+            case UsageReported(cost=cost):
+                self.cost = None if self.cost is None or cost is None else self.cost + cost
+            case _:
+                pass
 
     def say(self, message: Message) -> None:
         """Adds a message to the conversation."""
@@ -106,8 +145,7 @@ class Session:
         self._log.sync()
 
     def close(self) -> None:
-        """Syncs and gives the session back."""
-        self._log.sync()
+        """Syncs and gives the session back, even if that raises `StorageError`."""
         self._log.close()
 
     @property

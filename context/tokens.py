@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from threading import Lock
+from typing import TypeVar
 
 from .messages import AssistantMessage, Message, Reasoning, Text, ToolCall, shown
 
 Encode = Callable[[str], Sequence[int]]
+Result = TypeVar("Result")
 
 _PIECE = 20_000
 """Characters that go to the tokenizer at once: its time grows with the square of a run without spaces."""
@@ -20,6 +22,9 @@ _MESSAGE_OVERHEAD = 4
 """Tokens that a provider's chat template adds to a message (OpenAI's own figure is 3 to 4)."""
 _BYTES_PER_TOKEN = 3.0
 """For estimates. English and code have 3.5 to 4.5 bytes a token in o200k, so this errs on the safe side."""
+_SAMPLED = 400_000
+"""Characters above which `about` counts samples instead of the whole."""
+_SAMPLES = 16
 
 
 def estimate(text: str) -> int:
@@ -36,7 +41,9 @@ class Counter:
         self._encode: Encode | None = None
         self._loaded: Encode | None = None
         self._tried = False
-        self._texts: dict[str, int] = {}
+        self._loading = Lock()
+        self._texts: dict[tuple[int, int], int] = {}
+        """By length and hash, so that no text is kept alive by having been counted."""
         self._messages: dict[int, tuple[Message, int]] = {}
 
     @property
@@ -46,35 +53,49 @@ class Counter:
         return self._encode is not None
 
     def prepare(self) -> None:
-        """Loads the tables; takes up to a second, so call it on another thread than the loop's. Never raises."""
-        if not self._tried:
-            self._tried = True
-            with suppress(Exception):  # without tables the estimate serves, whatever the reason
-                self._loaded = self._load()
+        """Loads the tables, or waits until they are there; takes up to a second, so keep it off the loop's thread.
+
+        Never raises: without tables the estimate serves, whatever the reason.
+        """
+        with self._loading:
+            if not self._tried:
+                self._loaded = _guarded(self._load)
+                self._tried = True
 
     def _adopt(self) -> None:
         """Takes over what `prepare` loaded on its thread; estimates made until then are forgotten."""
-        if self._loaded is not None:
-            self._encode, self._loaded = self._loaded, None
-            self._texts.clear()
-            self._messages.clear()
+        loaded = self._loaded
+        if loaded is not None:
+            self._encode, self._loaded = loaded, None
+            self._texts, self._messages = {}, {}
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
         self._adopt()
-        known = self._texts.get(text)
+        texts = self._texts  # another thread may put a new one in its place while this one counts
+        key = (len(text), hash(text))
+        known = texts.get(key)
         if known is None:
-            known = self._texts[text] = self._count(text)
+            known = texts[key] = self._count(text)
         return known
+
+    def about(self, text: str) -> int:
+        """Tokens of a text, from samples where counting all of it would take long."""
+        if len(text) <= _SAMPLED:
+            return self.text(text)
+        step = len(text) // _SAMPLES
+        counted = sum(self._count(text[at : at + _PIECE]) for at in range(0, step * _SAMPLES, step))
+        return round(counted * len(text) / (_SAMPLES * min(_PIECE, step)))
 
     def message(self, message: Message) -> int:
         """Tokens of a message with what surrounds it on the wire."""
         self._adopt()
-        known = self._messages.get(id(message))
+        messages = self._messages
+        known = messages.get(id(message))
         if known is not None and known[0] is message:
             return known[1]
-        tokens = _MESSAGE_OVERHEAD + sum(self._count(text) for text in _texts(message))
-        self._messages[id(message)] = (message, tokens)
+        tokens = _MESSAGE_OVERHEAD + sum(self.text(text) for text in _texts(message))
+        messages[id(message)] = (message, tokens)
         return tokens
 
     def messages(self, messages: Iterable[Message]) -> int:
@@ -89,12 +110,18 @@ class Counter:
 
 
 def _encoded(encode: Encode, text: str) -> int:
+    tokens = _guarded(lambda: encode(text))
+    return estimate(text) if tokens is None else len(tokens)
+
+
+def _guarded(work: Callable[[], Result]) -> Result | None:
+    """What `work` returns; None if it fails, be it by a panic of the tokenizer, which is no `Exception`."""
     try:
-        return len(encode(text))
+        return work()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # noqa: BLE001 - the tokenizer's panics are no Exception
-        return estimate(text)
+    except BaseException:  # noqa: BLE001 - see above
+        return None
 
 
 def _texts(message: Message) -> Iterable[str]:

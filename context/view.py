@@ -1,14 +1,16 @@
 """The view: what the model is sent, derived from the log and from nothing else.
 
 `build_view` folds the entries from the first to the last; a running session folds each new entry as it comes and gets
-the same view. Shortening and compaction are entries like any other, so nothing here ever writes. The last step
-repairs pairs: whatever a log has been through, each call is followed by its results and each result has its call.
+the same view, at a cost that does not grow with what is there already. Shortening and compaction are entries like any
+other, so nothing here ever writes. The last step, the repair of pairs, is told in `context.pairs`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .entries import (
     ArgumentStub,
@@ -25,14 +27,14 @@ from .entries import (
 from .messages import (
     AssistantMessage,
     Message,
+    Pointer,
     Text,
     ToolCall,
-    ToolMessage,
     UserMessage,
 )
+from .pairs import Pairs
 
-INTERRUPTED = "Interrupted: this call has no result. It may have run in part, or not at all."
-"""Answers a call that a crash or an interrupt left open."""
+Change = Callable[[Message], Message]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,10 @@ class ViewBuilder:
 
     def _reset(self) -> None:
         self._head: Compacted | None = None
+        self._head_messages: tuple[Message, ...] = ()
         self._tail: list[Message] = []
+        self._pairs: Pairs | None = None
+        """The tail with its pairs whole; None after something in it has changed."""
         self._todos: tuple[Todo, ...] = ()
         self._view: View | None = None
 
@@ -75,10 +80,12 @@ class ViewBuilder:
     @property
     def view(self) -> View:
         """The view after all entries so far."""
+        if self._pairs is None:
+            self._pairs = Pairs(self._tail)
         if self._view is None:
             self._view = View(
                 head=self._head,
-                messages=_head_messages(self._head) + repair(self._tail),
+                messages=self._head_messages + self._pairs.messages,
                 tail=tuple(self._tail),
                 todos=self._todos,
             )
@@ -96,28 +103,32 @@ class ViewBuilder:
         match entry:
             case MessageLogged(message=message):
                 self._tail.append(message)
+                if self._pairs is not None:
+                    self._pairs.add(message)
             case Shortened(stubs=stubs):
-                self._replace({stub.message for stub in stubs}, lambda message: _with_stubs(message, stubs))
+                self._replace(_stubs_by_message(stubs))
             case Offloaded(blocks=blocks):
-                self._replace({block.message for block in blocks}, lambda message: _with_pointers(message, blocks))
+                self._replace(_pointers_by_message(blocks))
             case Compacted():
-                self._head = entry
-                self._tail = self._from(entry.first_kept)
+                self._head, self._head_messages = entry, _head_messages(entry)
+                self._tail, self._pairs = self._from(entry), None
             case TodosWritten(items=items):
                 self._todos = items
             case _:
                 pass
 
-    def _replace(self, ids: set[str], change: Callable[[Message], Message]) -> None:
+    def _replace(self, changes: Mapping[str, Change]) -> None:
+        self._pairs = None
         for position, message in enumerate(self._tail):
-            if message.id in ids:
-                self._tail[position] = change(message)
+            if message.id in changes:
+                self._tail[position] = changes[message.id](message)
 
-    def _from(self, first: str | None) -> list[Message]:
+    def _from(self, head: Compacted) -> list[Message]:
+        """What a compaction keeps. If the log lost the line of the first kept message, its place is known by number."""
         for position, message in enumerate(self._tail):
-            if message.id == first:
+            if message.id == head.first_kept:
                 return self._tail[position:]
-        return []
+        return self._tail[head.messages :] if head.first_kept is not None else []
 
 
 def build_view(entries: Iterable[Entry]) -> View:
@@ -125,17 +136,21 @@ def build_view(entries: Iterable[Entry]) -> View:
     return ViewBuilder(entries).view
 
 
-def _head_messages(head: Compacted | None) -> tuple[Message, ...]:
-    if head is None:
-        return ()
+def _head_messages(head: Compacted) -> tuple[Message, ...]:
     return (UserMessage(id=head.id, time=head.time, content=(Text(text=head.shown),), synthetic=True),)
 
 
-def _with_stubs(message: Message, stubs: Sequence[ArgumentStub]) -> Message:
+def _stubs_by_message(stubs: Sequence[ArgumentStub]) -> dict[str, Change]:
+    texts: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+    for stub in stubs:
+        texts[stub.message][stub.call_id, stub.argument] = stub.shown
+    return {message: partial(_with_stubs, stubs=mine) for message, mine in texts.items()}
+
+
+def _with_stubs(message: Message, stubs: Mapping[tuple[str, str], str]) -> Message:
     if not isinstance(message, AssistantMessage):
         return message
-    mine = {(stub.call_id, stub.argument): stub.shown for stub in stubs if stub.message == message.id}
-    content = tuple(_stubbed(part, mine) if isinstance(part, ToolCall) else part for part in message.content)
+    content = tuple(_stubbed(part, stubs) if isinstance(part, ToolCall) else part for part in message.content)
     return replace(message, content=content)
 
 
@@ -144,47 +159,14 @@ def _stubbed(call: ToolCall, stubs: Mapping[tuple[str, str], str]) -> ToolCall:
     return replace(call, arguments=arguments)
 
 
-def _with_pointers(message: Message, blocks: Sequence[OffloadedBlock]) -> Message:
+def _pointers_by_message(blocks: Sequence[OffloadedBlock]) -> dict[str, Change]:
+    pointers: defaultdict[str, dict[int, Pointer]] = defaultdict(dict)
+    for block in blocks:
+        pointers[block.message][block.block] = block.pointer
+    return {message: partial(_with_pointers, pointers=mine) for message, mine in pointers.items()}
+
+
+def _with_pointers(message: Message, pointers: Mapping[int, Pointer]) -> Message:
     if isinstance(message, AssistantMessage):
         return message
-    content = list(message.content)
-    for block in blocks:
-        if block.message == message.id and block.block < len(content):
-            content[block.block] = block.pointer
-    return replace(message, content=tuple(content))
-
-
-def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with every pair whole: empty answers and results without a call left out, open calls answered."""
-    result: list[Message] = []
-    open_calls: dict[str, ToolCall] = {}
-    owner: AssistantMessage | None = None
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            if open_calls.pop(message.call_id, None):
-                result.append(message)
-            continue
-        result += _answers(owner, open_calls)
-        open_calls, owner = {}, None
-        if isinstance(message, AssistantMessage):
-            if not (message.text.strip() or message.calls):
-                continue
-            open_calls, owner = {call.id: call for call in message.calls}, message
-        result.append(message)
-    return (*result, *_answers(owner, open_calls))
-
-
-def _answers(owner: AssistantMessage | None, calls: Mapping[str, ToolCall]) -> list[ToolMessage]:
-    if owner is None:
-        return []
-    return [
-        ToolMessage(
-            id=f"{owner.id}.{number}",
-            time=owner.time,
-            call_id=call.id,
-            tool=call.name,
-            content=(Text(text=INTERRUPTED),),
-            is_error=True,
-        )
-        for number, call in enumerate(calls.values(), start=1)
-    ]
+    return replace(message, content=tuple(pointers.get(at, block) for at, block in enumerate(message.content)))

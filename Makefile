@@ -1,0 +1,40 @@
+# `make demo` and `make test` need nothing but make and Python 3.11 or newer; `make help` lists the rest.
+# PYTHON=/path/to/python names the interpreter that .venv is made from.
+
+BIN := .venv/bin
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check format run-env test-env lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: run-env ## a scripted session, without a key and without a network
+	@$(BIN)/deepagent demo
+
+test: test-env ## the tests, on two cores
+	@$(BIN)/pytest -n 2
+
+test-long: test-env ## the tests with heavy volumes
+	@$(BIN)/pytest -n 2 -m long
+
+check: test-env ## format, lint, types, layers, sizes
+	@scripts/check
+
+format: test-env ## formats the sources and mends what the linter can
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+run-env:
+	@scripts/venv run
+
+test-env:
+	@scripts/venv test
+
+lock: ## re-makes requirements/ from pyproject.toml (needs uv; UPGRADE=--upgrade takes the newest)
+	@scripts/lock $(UPGRADE)
+
+clean: ## removes .venv, caches and what was built
+	@rm -rf .venv build dist *.egg-info .*_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

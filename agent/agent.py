@@ -1,0 +1,330 @@
+"""`Agent`: a model, tools and a session behind one call that takes a prompt and gives events.
+
+What goes into an agent is put together in `agent.build`; how a run proceeds is the business of `agent.loop`. All is
+async inside; `invoke` and `stream` serve callers that are not, at the edge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from ..context.budget import Budget
+from ..context.compact import Ask, Compactor
+from ..context.entries import Compacted, Ended
+from ..context.entries import PromptPart as LoggedPart
+from ..context.ladder import Ladder
+from ..context.log import LogError
+from ..context.meter import Meter
+from ..context.offload import Offloader
+from ..context.session import Session
+from ..context.storage import StorageError
+from ..context.tokens import Counter
+from .backends.protocol import Backend
+from .config import Settings
+from .errors import DeepagentError
+from .events import Event, Gauge, GaugeChanged, Outcome, RunEnded
+from .loop import Loop
+from .middleware.base import Middleware, RunState, RunStopped
+from .middleware.context import ContextCare
+from .model.types import Completed, Model
+from .prompt import PromptPart, prompt_text
+from .reports import Reports
+from .secrets import Masker
+from .services import Services
+from .summaries import Summaries
+from .tool import Tool
+from .toolbox import Toolbox
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an agent is made of."""
+
+    workspace: Workspace
+    session: Session
+    model: Model
+    summary_model: Model
+    summary_window: int
+    """Tokens of the summary model's window."""
+    budget: Budget
+    settings: Settings
+    backend: Backend
+    tools: tuple[Tool, ...]
+    middleware: tuple[Middleware, ...]
+    """The first is the outermost; the context layer comes inside all of them."""
+    masker: Masker
+    counter: Counter
+    prompt: Callable[[], tuple[PromptPart, ...]]
+    """The parts of the system prompt as they are now; asked once a run."""
+    price: Callable[[Completed], float | None]
+    max_output: int | None
+    context: object = None
+    """The caller's own data for tools; never written to disk."""
+    notices: tuple[str, ...] = ()
+    on_close: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run came to."""
+
+    text: str
+    outcome: Outcome
+    events: tuple[Event, ...]
+
+
+class Agent:
+    """One session with one model. Not for use by two tasks at once."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.session = parts.session
+        self.notices = (*parts.notices, *parts.session.notices)
+        self._sink: Callable[[Event], None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._prompt: tuple[PromptPart, ...] = ()
+        self._run: RunState | None = None
+        self._meter = Meter(parts.counter, parts.model.name)
+        for entry in self.session.entries:
+            self._meter.add(entry)
+        reports = Reports(self._emit, self.gauge, lambda: self.archive, lambda: self._run)
+        self._ladder = self._make_ladder(reports)
+        self._loop = self._make_loop()
+
+    def _make_ladder(self, reports: Reports) -> Ladder:
+        parts = self.parts
+        summaries = Summaries(
+            parts.summary_model,
+            parts.session,
+            window=parts.summary_window,
+            price=parts.price,
+            run=lambda: self._run,
+        )
+        return Ladder(
+            session=parts.session,
+            counter=parts.counter,
+            meter=self._meter,
+            settings=parts.settings.context,
+            budget=parts.budget,
+            offloader=Offloader(
+                storage=parts.session.storage,
+                session=parts.session.id,
+                counter=parts.counter,
+                can_read=lambda: any(tool.name == "read_file" for tool in parts.tools),
+            ),
+            compactor=Compactor(
+                session=parts.session,
+                counter=parts.counter,
+                meter=self._meter,
+                summarizer=summaries.summarizer,
+                on_start=reports.compaction_started,
+                on_trouble=reports.trouble,
+            ),
+            on_step=reports.step,
+            on_trouble=reports.trouble,
+        )
+
+    def _make_loop(self) -> Loop:
+        parts = self.parts
+        middleware = (*parts.middleware, ContextCare(self._ladder))
+        toolbox = Toolbox(
+            (*parts.tools, *(tool for one in parts.middleware for tool in one.tools)),
+            session=parts.session,
+            ladder=self._ladder,
+            backend=parts.backend,
+            services=Services(parts.session, self._ladder, self._emit),
+            middleware=middleware,
+            context=parts.context,
+        )
+        return Loop(
+            model=parts.model,
+            session=parts.session,
+            ladder=self._ladder,
+            toolbox=toolbox,
+            middleware=middleware,
+            masker=parts.masker,
+            system=lambda: prompt_text(self._prompt),
+            gauge=self.gauge,
+            price=parts.price,
+            prepare_counter=parts.counter.prepare,
+            effort=parts.settings.effort,
+            max_output=parts.max_output,
+        )
+
+    def _emit(self, event: Event) -> None:
+        if self._sink is not None:
+            self._sink(event)
+
+    @property
+    def archive(self) -> str | None:
+        """The archive's absolute path; None while nothing was archived."""
+        compacted = any(isinstance(entry, Compacted) for entry in self.session.entries)
+        return str(self.session.storage.path(self.session.archive.name)) if compacted else None
+
+    def gauge(self) -> Gauge:
+        """How full the window is now."""
+        used, budget = self._ladder.used, self._ladder.budget
+        return Gauge(
+            used=used.tokens,
+            source=used.source,
+            window=budget.window.tokens,
+            window_source=budget.window.source,
+            budget=budget.tokens,
+            trigger=budget.trigger,
+            cost=self.session.cost,
+        )
+
+    async def astream(self, prompt: str) -> AsyncGenerator[Event, None]:
+        """Runs a prompt to its end; the last event is `RunEnded`."""
+        async with aclosing(self._events(self._run_prompt(prompt))) as events:
+            async for event in events:
+                yield event
+
+    async def compact(self, focus: str | None = None) -> AsyncGenerator[Event, None]:
+        """Compacts at once, whatever the filling, and gives the events of it."""
+        async with aclosing(self._events(self._compact(focus))) as events:
+            async for event in events:
+                yield event
+
+    async def ainvoke(self, prompt: str) -> Result:
+        """Runs a prompt to its end."""
+        events = [event async for event in self.astream(prompt)]
+        ended = events[-1]
+        assert isinstance(ended, RunEnded)
+        return Result(text=ended.text, outcome=ended.outcome, events=tuple(events))
+
+    def invoke(self, prompt: str) -> Result:
+        """`ainvoke` for callers without an event loop."""
+        return asyncio.run(self.ainvoke(prompt))
+
+    def stream(self, prompt: str) -> Iterator[Event]:
+        """`astream` for callers without an event loop."""
+        with asyncio.Runner() as runner:
+            events = self.astream(prompt)
+            while True:
+                try:
+                    yield runner.run(_next(events))
+                except StopAsyncIteration:
+                    return
+
+    def interrupt(self) -> None:
+        """Stops the run, in order: what has come so far stays in the log, and `RunEnded` follows."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def aclose(self) -> None:
+        """Ends the session's use of files and connections."""
+        self.interrupt()
+        await self.parts.model.aclose()
+        if self.parts.summary_model is not self.parts.model:
+            await self.parts.summary_model.aclose()
+        self.session.close()
+        self.parts.on_close()
+
+    async def _events(self, work: Coroutine[Any, Any, None]) -> AsyncGenerator[Event, None]:
+        """The events that `work` emits while it runs on its own task."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._sink = queue.put_nowait
+        task = self._task = asyncio.create_task(work)
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self._sink = self._task = None
+
+    async def _compact(self, focus: str | None) -> None:
+        with suppress(asyncio.CancelledError):
+            await self._ladder.compact(Ask(reason="user", focus=focus))
+        self._emit(GaugeChanged(gauge=self.gauge()))
+
+    async def _run_prompt(self, prompt: str) -> None:
+        run = self._run = RunState(session=self.session, emit=self._emit)
+        outcome: Outcome = "error"
+        text, error = "", None
+        limit = asyncio.timeout(self.parts.settings.limits.timeout)
+        try:
+            async with limit:
+                self._log_prompt()
+                text, outcome = await self._loop.run(prompt, run), "success"
+        except TimeoutError:
+            outcome = "timeout" if limit.expired() else "error"
+            error = _problem("timeout", f"the time limit of {self.parts.settings.limits.timeout:g} s is reached")
+        except asyncio.CancelledError:
+            outcome = "interrupted"
+        except RunStopped as stop:
+            outcome, error = stop.outcome, _problem(stop.kind, str(stop))
+        except (DeepagentError, StorageError, LogError) as failure:
+            error = _problem(getattr(failure, "kind", "storage"), str(failure))
+        self._end(run, outcome, text, error)
+
+    def _log_prompt(self) -> None:
+        """Asks for the prompt's parts and logs those that changed."""
+        known = {entry.name: entry.sha256 for entry in self.session.entries if isinstance(entry, LoggedPart)}
+        self._prompt = self.parts.prompt()
+        for name, text in _changed(self._prompt, known):
+            digest = _digest(text)
+            self.session.append(LoggedPart(**self.session.header(), name=name, sha256=digest, content=text))
+
+    def _end(self, run: RunState, outcome: Outcome, text: str, error: Mapping[str, JsonValue] | None) -> None:
+        with suppress(StorageError):
+            self.session.append(Ended(**self.session.header(), reason=outcome))
+            self.session.sync()
+        self._run = None
+        self._emit(GaugeChanged(gauge=self.gauge()))
+        self._emit(
+            RunEnded(
+                outcome=outcome,
+                text=text or (_last_words(self.session) if outcome != "error" else ""),
+                turns=run.turns,
+                usage=run.usage,
+                cost=run.cost,
+                compactions=run.compactions,
+                error=error,
+            )
+        )
+
+
+async def _next(events: AsyncIterator[Event]) -> Event:
+    return await anext(events)
+
+
+def _problem(kind: str, message: str) -> dict[str, JsonValue]:
+    return {"kind": kind, "message": message}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _changed(parts: tuple[PromptPart, ...], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Parts whose text is not the one that the log has; parts that are gone have an empty text."""
+    for part in parts:
+        if known.get(part.name) != _digest(part.text):
+            yield part.name, part.text
+    present = {part.name for part in parts}
+    for name, digest in known.items():
+        if name not in present and digest != _digest(""):
+            yield name, ""
+
+
+def _last_words(session: Session) -> str:
+    """The newest text of the model, for runs that a limit ended."""
+    for message in reversed(session.view.tail):
+        if message.role == "assistant" and message.text.strip():
+            return message.text
+        if message.role == "user":
+            break
+    return ""

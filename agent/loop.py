@@ -1,0 +1,227 @@
+"""The loop: ask the model, log its answer, run its tools, log their results, until it has nothing more to run.
+
+It knows no policy: limits, approvals, room in the window and guards are middleware, the running of tools is
+`agent.toolbox`'s. It logs before it acts: the answer is on the disk before its tools run, the results before the next
+request. Whatever ends it, no call stays unanswered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pydantic import JsonValue
+
+from ..context.entries import UsageReported
+from ..context.ladder import Ladder
+from ..context.messages import AssistantMessage, Part, StopReason, Text, ToolCall, UserMessage, clean, new_id, timestamp
+from ..context.session import Session
+from .events import (
+    Answered,
+    AnswerWithdrawn,
+    CallStarted,
+    Gauge,
+    GaugeChanged,
+    Noticed,
+    ReasoningArrived,
+    RunStarted,
+    TextArrived,
+    ToolCallArriving,
+)
+from .middleware.base import Middleware, ModelHandler, RunState, RunStopped
+from .model.types import CallDelta, Completed, Delta, Model, ModelRequest, ReasoningDelta, TextDelta, Withdrawn
+from .secrets import Masker
+from .toolbox import Toolbox
+
+_PATIENCE = 2
+"""Answers in a row that are empty or cut off, after which the run ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer as the log has it, and its calls as they are to be run: masked the one, unmasked the other."""
+
+    message: AssistantMessage
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Everything that a run needs."""
+
+    model: Model
+    session: Session
+    ladder: Ladder
+    toolbox: Toolbox
+    middleware: tuple[Middleware, ...]
+    masker: Masker
+    system: Callable[[], str]
+    """The system prompt as it is to be sent now."""
+    gauge: Callable[[], Gauge]
+    price: Callable[[Completed], float | None]
+    prepare_counter: Callable[[], None]
+    """Returns when the tokenizer is there; called off the loop's thread."""
+    effort: str | None = None
+    max_output: int | None = None
+
+    async def run(self, prompt: str, run: RunState) -> str:
+        """Takes a prompt and returns the final answer. Raises `RunStopped`, `ModelError` or `StorageError`."""
+        self._measure()
+        await self._take(prompt, run)
+        for middleware in self.middleware:
+            await middleware.before_agent(run)
+        odd = 0
+        while True:
+            self._measure()
+            for middleware in self.middleware:
+                await middleware.before_model(run)
+            answer = await self._ask(run)
+            for middleware in self.middleware:
+                await middleware.after_model(run, answer.message)
+            if answer.calls:
+                await self.toolbox.act(answer.message, answer.calls, run)
+                run.emit(GaugeChanged(gauge=self.gauge()))
+            elif answer.message.text.strip():
+                return self._final(answer.message, run)
+            cut = answer.message.stop == "length" or not answer.calls
+            odd = odd + 1 if cut else 0
+            if odd >= _PATIENCE:
+                raise RunStopped("error", f"{odd} answers in a row were empty or cut off", kind="bad_answers")
+
+    def _final(self, message: AssistantMessage, run: RunState) -> str:
+        if message.stop == "length":
+            run.emit(Noticed(text="the answer was cut off by the output limit"))
+        return message.text
+
+    def _measure(self) -> None:
+        """Counts what every request begins with."""
+        counter = self.ladder.counter
+        self.ladder.meter.overhead = self.toolbox.tokens(counter) + counter.text(self.system())
+
+    async def _take(self, prompt: str, run: RunState) -> None:
+        text = self.masker.mask(clean(prompt))
+        message = UserMessage(id=new_id(), time=timestamp(self.session.clock), content=(Text(text=text),))
+        message = self.ladder.admit_user(message)
+        self.session.say(message)
+        await asyncio.to_thread(self.session.sync)
+        run.emit(RunStarted(session=self.session.id, message=message))
+        run.emit(GaugeChanged(gauge=self.gauge()))
+
+    async def _ask(self, run: RunState) -> Answer:
+        """One request and its answer, which is on the disk when this returns."""
+        run.turns += 1
+        run.emit(CallStarted(turn=run.turns))
+        text: list[str] = []
+        completed: Completed | None = None
+        try:
+            async for delta in self._handler(run)(self._request()):
+                completed = self._show(delta, text, run)
+        except asyncio.CancelledError:
+            self._keep_partial("".join(text))
+            raise
+        if completed is None:
+            raise RunStopped("error", "the model ended without an answer", kind="model")
+        return await self._log_answer(completed, run)
+
+    def _request(self) -> ModelRequest:
+        return ModelRequest(
+            system=self.system(),
+            messages=self.session.view.messages,
+            tools=self.toolbox.schemas,
+            max_output=self.max_output,
+            effort=self.effort,
+            position=self.session.answers,
+            session=self.session.id,
+        )
+
+    def _handler(self, run: RunState) -> ModelHandler:
+        handler: ModelHandler = self.model.stream
+        for middleware in reversed(self.middleware):
+            handler = _around(middleware, run, handler)
+        return handler
+
+    def _show(self, delta: Delta, text: list[str], run: RunState) -> Completed | None:
+        match delta:
+            case TextDelta():
+                text.append(delta.text)
+                run.emit(TextArrived(text=delta.text))
+            case ReasoningDelta():
+                run.emit(ReasoningArrived(text=delta.text))
+            case CallDelta():
+                run.emit(ToolCallArriving(index=delta.index, name=delta.name, arguments=delta.arguments))
+            case Withdrawn():
+                text.clear()
+                run.emit(AnswerWithdrawn(reason=delta.reason, attempt=delta.attempt, wait=delta.wait))
+            case Completed():
+                return delta
+        return None
+
+    def _keep_partial(self, text: str) -> None:
+        """What an interrupted answer had said so far."""
+        if text.strip():
+            content = (Text(text=self.masker.mask(text)),)
+            self.session.say(self._message(content, "interrupted"))
+            self.session.sync()
+
+    def _message(self, content: tuple[Part, ...], stop: StopReason) -> AssistantMessage:
+        return AssistantMessage(
+            id=new_id(), time=timestamp(self.session.clock), content=content, model=self.model.name, stop=stop
+        )
+
+    async def _log_answer(self, completed: Completed, run: RunState) -> Answer:
+        parts = tuple(self._with_own_id(part) for part in completed.content)
+        message = self._message(tuple(self._masked(part) for part in parts), completed.stop)
+        await self._log_usage(completed, message, run)
+        self.session.say(message)
+        await asyncio.to_thread(self.session.sync)
+        run.emit(Answered(message=message, usage=completed.usage, cost=self.price(completed)))
+        run.emit(GaugeChanged(gauge=self.gauge()))
+        return Answer(message=message, calls=tuple(part for part in parts if isinstance(part, ToolCall)))
+
+    def _with_own_id(self, part: Part) -> Part:
+        """A call with an id that the session does not have yet: some servers begin with `call_0` in every answer."""
+        if isinstance(part, ToolCall) and (not part.id or part.id in self.session.call_ids):
+            return replace(part, id=f"call_{new_id()}")
+        return part
+
+    def _masked(self, part: Part) -> Part:
+        if not isinstance(part, ToolCall):
+            return replace(part, text=self.masker.mask(part.text))
+        arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
+        return replace(part, arguments=arguments)
+
+    async def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState) -> None:
+        """Notes what the call used, beside what our own count of it is. The view is still that of the request."""
+        if completed.usage is None:
+            run.cost = None if self.price(completed) is None else run.cost
+            return
+        await asyncio.to_thread(self.prepare_counter)
+        self._measure()
+        cost = self.price(completed)
+        entry = UsageReported(
+            **self.session.header(),
+            model=self.model.name,
+            usage=completed.usage,
+            cost=cost,
+            purpose="turn",
+            message=message.id,
+            counted=self.ladder.meter.count(self.session.view.messages),
+        )
+        self.session.append(entry)
+        self.ladder.meter.add(entry)
+        run.add_usage(completed.usage, cost)
+        if self.ladder.meter.suspicious is entry:
+            run.emit(Noticed(text=_suspicion(entry)))
+
+
+def _suspicion(report: UsageReported) -> str:
+    return (
+        f"the server says the request had {report.usage.input:,} tokens where we count {report.counted:,}: "
+        "it may have cut the prompt, or count in its own way"
+    )
+
+
+def _around(middleware: Middleware, run: RunState, handler: ModelHandler) -> ModelHandler:
+    return lambda request: middleware.wrap_model(run, request, handler)

@@ -1,0 +1,1 @@
+"""Middleware: policies around the loop, one small module each. `base` is the seam."""

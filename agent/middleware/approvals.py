@@ -1,0 +1,80 @@
+"""Approvals around tools: what is allowed runs, what is denied is answered, and what is neither is asked about.
+
+The rules are in `agent.approvals`. Without anybody to ask, asking is denying, and the answer names the rule that would
+allow the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from ...context.messages import ToolCall
+from ..approvals.policy import Decision, Policy
+from ..backends.protocol import Backend, BackendError
+from ..events import Approval, ApprovalAsked, Denied
+from ..tool import Tool, ToolResult
+from .base import Middleware, RunState, RunStopped, ToolHandler
+
+
+class Approvals(Middleware):
+    """Asks before it lets a tool run."""
+
+    def __init__(self, policy: Policy, backend: Backend, *, interactive: bool) -> None:
+        """`interactive`: somebody watches the events and answers `ApprovalAsked`."""
+        self._policy = policy
+        self._backend = backend
+        self._interactive = interactive
+        self._turn = asyncio.Lock()
+        self._denied: set[str] = set()
+        self._stop: str | None = None
+
+    async def before_agent(self, run: RunState) -> None:
+        self._denied.clear()
+        self._stop = None
+
+    async def before_model(self, run: RunState) -> None:
+        if self._stop is not None:
+            raise RunStopped("error", self._stop, kind="repeated_denial")
+
+    async def wrap_tool(self, run: RunState, call: ToolCall, tool: Tool | None, handle: ToolHandler) -> ToolResult:
+        if tool is None or call.error is not None:
+            return await handle(call)
+        decision = self._policy.decide(call, tool, self._subject(call, tool))
+        if decision.kind == "ask" and self._interactive:
+            decision = await self._ask(run, call, decision)
+        if decision.kind == "allow":
+            return await handle(call)
+        return self._deny(run, call, decision)
+
+    def _subject(self, call: ToolCall, tool: Tool) -> str | None:
+        """What rules look at: the resolved path, or the command as it is."""
+        value = call.arguments.get(tool.subject) if tool.subject else None
+        if not isinstance(value, str) or tool.access == "execute":
+            return value if isinstance(value, str) else None
+        try:
+            return self._backend.resolve(value)
+        except BackendError:
+            return value
+
+    async def _ask(self, run: RunState, call: ToolCall, decision: Decision) -> Decision:
+        """One question at a time, in the order of the calls."""
+        async with self._turn:
+            answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+            run.emit(ApprovalAsked(call=call, rule=decision.rule, answer=answer))
+            approval = await answer
+        if approval.allowed:
+            return Decision(kind="allow", rules=decision.rules, reason=approval.reason)
+        return Decision(kind="deny", rules=decision.rules, reason=approval.reason or "the user said no")
+
+    def _deny(self, run: RunState, call: ToolCall, decision: Decision) -> ToolResult:
+        run.denied = True
+        run.emit(Denied(call=call, rule=decision.rule, reason=decision.reason))
+        key = json.dumps([call.name, dict(call.arguments)], sort_keys=True)
+        if key in self._denied:
+            self._stop = f"{call.name} was called again after it had been denied: {decision.reason}"
+        self._denied.add(key)
+        text = (
+            f"Not allowed: {decision.reason}. Do not try this call again; do without it, or say what you need and why."
+        )
+        return ToolResult(text=text, summary="denied", is_error=True)

@@ -1,0 +1,42 @@
+"""The context layer as a middleware: it makes room before each request, and after an overflow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from ...context.ladder import Ladder
+from ..errors import ContextOverflowError
+from ..model.types import Delta, ModelRequest, Withdrawn
+from .base import Middleware, ModelHandler, RunState
+
+RESCUES = 3
+"""How often one request may be made smaller and sent again."""
+
+
+class ContextCare(Middleware):
+    """Keeps requests within the window."""
+
+    def __init__(self, ladder: Ladder) -> None:
+        self._ladder = ladder
+
+    async def before_model(self, run: RunState) -> None:
+        await self._ladder.make_room()
+
+    async def wrap_model(self, run: RunState, request: ModelRequest, call: ModelHandler) -> AsyncIterator[Delta]:
+        attempt = 0
+        while True:
+            try:
+                async for delta in call(request):
+                    yield delta
+                return
+            except ContextOverflowError as error:
+                attempt += 1
+                if error.window is not None and error.window < self._ladder.budget.window.tokens:
+                    self._ladder.lower_window(error.window)
+                if attempt > RESCUES or not await self._ladder.rescue(attempt):
+                    raise
+                yield Withdrawn(
+                    reason="the request was longer than the window; it was made shorter", attempt=attempt, wait=0
+                )
+                request = replace(request, messages=run.session.view.messages)

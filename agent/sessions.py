@@ -1,0 +1,78 @@
+"""Which session to work in: listing those of a workspace, choosing one, opening, continuing and copying it.
+
+Only sessions with a twin in the user's own folder are known here; logs that came with a clone are not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..context.log import LogError
+from ..context.session import Session
+from ..context.storage import Locked
+from .errors import SessionError
+from .storage import DiskStorage
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which session to work in."""
+
+    session: str | None = None
+    """An id or the beginning of one; empty for the newest; None for a new session."""
+    fork: bool = False
+    """Work in a copy, and leave the session as it is."""
+    persist: bool = True
+    """Keep the session on disk after the run."""
+
+
+def open_storage(workspace: Workspace, choice: Choice) -> tuple[DiskStorage, Callable[[], None]]:
+    """The workspace's storage, or one in a temporary folder, and what takes the latter away again."""
+    if choice.persist:
+        return workspace.storage(), lambda: None
+    folder = Path(tempfile.mkdtemp(prefix="deepagent-"))
+    storage = DiskStorage(folder, folder / "twins", prefix=str(folder))
+    return storage, lambda: shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_session(storage: DiskStorage, workspace: Workspace, choice: Choice) -> tuple[Session, tuple[str, ...]]:
+    """The session, and what a person should know of it. Raises `SessionError` or `StorageError`."""
+    if choice.session is None:
+        return Session.start(storage, workspace=str(workspace.root), cwd=str(workspace.cwd)), ()
+    wanted = pick_session(storage, choice.session or None)
+    storage.restore_all(wanted)
+    try:
+        if choice.fork:
+            return Session.fork(storage, wanted), ()
+        return Session.resume(storage, wanted), ()
+    except Locked:
+        forked = Session.fork(storage, wanted)
+        return forked, (f"{wanted} is open in another process; this is a copy of it, {forked.id}",)
+    except (LogError, FileNotFoundError) as error:
+        raise SessionError(f"the session {wanted} cannot be continued: {error}") from error
+
+
+def session_ids(storage: DiskStorage) -> tuple[str, ...]:
+    """The sessions of this workspace that this user wrote, newest first."""
+    logs = [name for name in storage.names("sessions") if name.endswith(".jsonl")]
+    logs.sort(key=lambda name: (storage.mirror / name).stat().st_mtime_ns, reverse=True)
+    return tuple(Path(name).stem for name in logs if "." not in Path(name).stem)
+
+
+def pick_session(storage: DiskStorage, wanted: str | None) -> str:
+    """The session with the id (or the beginning of one) `wanted`; None for the newest. Raises `SessionError`."""
+    ids = session_ids(storage)
+    if wanted is None:
+        if not ids:
+            raise SessionError("there is no session to continue in this workspace")
+        return ids[0]
+    matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
+    if len(matches) != 1:
+        problem = "no session" if not matches else f"{len(matches)} sessions"
+        raise SessionError(f"{problem} of this workspace match {wanted!r}; `deepagent sessions` lists them")
+    return matches[0]

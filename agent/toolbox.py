@@ -1,0 +1,169 @@
+"""The tools of an agent, and the running of the calls of one answer.
+
+Calls that only read run together, all others alone and in order. Results join the log together, so that their sum can
+be kept small; whatever happens, every call gets one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..context.ladder import Ladder
+from ..context.messages import AssistantMessage, Pointer, Text, ToolCall, ToolMessage, clean, new_id, timestamp
+from ..context.session import Session
+from ..context.tokens import Counter
+from .backends.protocol import Backend, BackendError
+from .events import Offloading, ToolFinished, ToolOutput, ToolStarted
+from .middleware.base import Middleware, RunState, ToolHandler
+from .model.types import ToolSchema
+from .runtime import SessionServices, ToolRuntime
+from .tool import Tool, ToolResult
+
+_CUT_OFF = "Not run: the answer was cut off by the output limit, so this call is incomplete. Write in smaller parts."
+_INTERRUPTED = "Interrupted: this call may have run in part, or not at all."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finished:
+    """One call and what came of it."""
+
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+
+
+class Toolbox:
+    """Runs tools by name."""
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        session: Session,
+        ladder: Ladder,
+        backend: Backend,
+        services: SessionServices,
+        middleware: Sequence[Middleware],
+        context: object,
+    ) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._session = session
+        self._ladder = ladder
+        self._backend = backend
+        self._services = services
+        self._middleware = middleware
+        self._context = context
+        self.schemas: tuple[ToolSchema, ...] = tuple(tool.schema for tool in self._tools.values())
+        self._texts = [json.dumps([s.name, s.description, dict(s.parameters)]) for s in self.schemas]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def tokens(self, counter: Counter) -> int:
+        """Tokens of the schemas."""
+        return sum(counter.text(text) for text in self._texts)
+
+    async def act(self, answer: AssistantMessage, calls: Sequence[ToolCall], run: RunState) -> None:
+        """Runs the calls of an answer; their results are on the disk when this returns."""
+        finished: dict[str, _Finished] = {}
+        try:
+            for group in self._groups(calls):
+                handlers = (self._run(call, answer, run, finished) for call in group)
+                await asyncio.gather(*handlers)
+        finally:
+            self._log(calls, finished, run)
+        await asyncio.to_thread(self._session.sync)
+
+    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+        """Neighbouring calls that only read, together; any other call alone."""
+        group: list[ToolCall] = []
+        for call in calls:
+            tool = self._tools.get(call.name)
+            if tool is not None and tool.access == "read":
+                group.append(call)
+                continue
+            if group:
+                yield group
+            yield [call]
+            group = []
+        if group:
+            yield group
+
+    async def _run(
+        self, call: ToolCall, answer: AssistantMessage, run: RunState, finished: dict[str, _Finished]
+    ) -> None:
+        began = time.monotonic()
+        if answer.stop == "length":
+            result = ToolResult(text=_CUT_OFF, summary="cut off", is_error=True)
+        else:
+            run.emit(ToolStarted(call=call))
+            result = await self._handler(call, run)(call)
+        finished[call.id] = _Finished(call=call, result=result, seconds=time.monotonic() - began)
+
+    def _handler(self, call: ToolCall, run: RunState) -> ToolHandler:
+        tool = self._tools.get(call.name)
+        handler: ToolHandler = lambda call: self._execute(call, tool, run)  # noqa: E731
+        for middleware in reversed(self._middleware):
+            handler = _around(middleware, run, tool, handler)
+        return handler
+
+    async def _execute(self, call: ToolCall, tool: Tool | None, run: RunState) -> ToolResult:
+        """The innermost handler. Whatever a tool raises is an answer to the model."""
+        if call.error is not None:
+            return ToolResult(text=f"{call.name} was not run: {call.error}", summary="unreadable call", is_error=True)
+        if tool is None:
+            names = ", ".join(self._tools)
+            return ToolResult(text=f"There is no tool {call.name!r}. There are: {names}.", is_error=True)
+        try:
+            return await tool.run(call.arguments, self._runtime(call, run))
+        except BackendError as error:
+            return ToolResult(text=str(error), summary=str(error)[:80], is_error=True)
+        except Exception as error:  # noqa: BLE001 - a tool's failure is an answer, whoever wrote the tool
+            kind = type(error).__name__
+            return ToolResult(text=f"{call.name} failed: {kind}: {error}", summary=kind, is_error=True)
+
+    def _runtime(self, call: ToolCall, run: RunState) -> ToolRuntime[Any]:
+        return ToolRuntime(
+            context=self._context,
+            backend=self._backend,
+            session=self._services,
+            call_id=call.id,
+            result_limit=self._ladder.budget.result_limit,
+            on_output=lambda data: run.emit(ToolOutput(call_id=call.id, data=data)),
+        )
+
+    def _log(self, calls: Sequence[ToolCall], finished: dict[str, _Finished], run: RunState) -> None:
+        """Puts a result for every call into the log, those that did not come to an end included."""
+        interrupted = ToolResult(text=_INTERRUPTED, summary="interrupted", is_error=True)
+        done = [finished.get(call.id) or _Finished(call=call, result=interrupted, seconds=0) for call in calls]
+        messages = self._ladder.admit_results([self._message(item) for item in done])
+        for item, message in zip(done, messages, strict=True):
+            self._session.say(message)
+            self._tell(item, message, run)
+
+    def _message(self, item: _Finished) -> ToolMessage:
+        return ToolMessage(
+            id=new_id(),
+            time=timestamp(self._session.clock),
+            call_id=item.call.id,
+            tool=item.call.name,
+            content=(Text(text=clean(item.result.text)),),
+            is_error=item.result.is_error,
+            log=item.result.log,
+        )
+
+    def _tell(self, item: _Finished, message: ToolMessage, run: RunState) -> None:
+        for block in message.content:
+            if isinstance(block, Pointer):
+                shown = self._ladder.counter.text(block.shown)
+                run.emit(Offloading(path=block.path, tokens=block.tokens, shown_tokens=shown))
+        run.emit(ToolFinished(call=item.call, message=message, summary=item.result.summary, seconds=item.seconds))
+
+
+def _around(middleware: Middleware, run: RunState, tool: Tool | None, handler: ToolHandler) -> ToolHandler:
+    return lambda call: middleware.wrap_tool(run, call, tool, handler)

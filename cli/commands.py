@@ -1,0 +1,210 @@
+"""The sub-commands. Each loads what it needs when it is called; their names and help lines stand in `cli.words`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from ..agent.errors import DeepagentError
+from ..agent.workspace import Workspace, find_workspace
+from ..context.storage import StorageError
+from .terminal import plain
+from .words import COMMANDS
+
+_Json = Annotated[bool, Option("--json", help="Print JSON.")]
+_Cwd = Annotated[Path, Option("-C", "--cwd", metavar="DIR", help="Look at this folder.")]
+_HERE = Path()
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """The exit code of a sub-command."""
+    app = Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+    app.command("demo", help=_help("demo"))(_demo)
+    app.command("config", help=_help("config"))(_config)
+    app.command("sessions", help=_help("sessions"))(_sessions)
+    app.command("memory", help=_help("memory"))(_memory)
+    app.add_typer(_group({"list": _archive_list, "show": _archive_show}), name="archive", help=_help("archive"))
+    app.add_typer(
+        _group({"list": _skills_list, "show": _skills_show, "check": _skills_check}),
+        name="skills",
+        help=_help("skills"),
+    )
+    app.add_typer(_group({"set": _auth_set, "list": _auth_list, "rm": _auth_rm}), name="auth", help=_help("auth"))
+    try:
+        app(args=list(argv), prog_name="deepagent")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except (DeepagentError, StorageError) as error:
+        print(f"deepagent: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _help(name: str) -> str:
+    text = COMMANDS[name]
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _group(commands: dict[str, Callable[..., None]]) -> Typer:
+    group = Typer(no_args_is_help=True)
+    for name, command in commands.items():
+        group.command(name)(command)
+    return group
+
+
+def _say(text: str) -> None:
+    print(plain(text))
+
+
+def _workspace(cwd: Path) -> Workspace:
+    return find_workspace(cwd, environ=os.environ)
+
+
+def _demo() -> None:
+    from .demo import run_demo
+
+    sys.exit(run_demo())
+
+
+def _config(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
+    from ..agent.config import flatten
+    from .settings import load_settings
+
+    loaded = load_settings(_workspace(cwd), environ=os.environ, flags={})
+    for notice in loaded.notices:
+        print(f"deepagent: {notice}", file=sys.stderr)
+    values = flatten(loaded.settings)
+    origins = {key: ", ".join(f"{o.layer} {o.where}".strip() for o in loaded.origins[key]) for key in values}
+    if json_:
+        print(json.dumps({key: {"value": value, "origin": origins[key]} for key, value in values.items()}))
+        return
+    width = max(map(len, values))
+    for key, value in values.items():
+        _say(f"{key:<{width}}  {json.dumps(value):<24}  {origins[key]}")
+
+
+def _sessions(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
+    """List the sessions of this workspace, newest first."""
+    from .listings import session_rows
+
+    rows = session_rows(_workspace(cwd))
+    if json_:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        counts = f"{row['messages']:>5} messages  {row['compactions']} compactions"
+        _say(f"{row['id']}  {row['ended']:<12} {counts}  {row['title']}")
+    if not rows:
+        _say("There is no session in this workspace yet.")
+
+
+def _memory(cwd: _Cwd = _HERE) -> None:
+    from ..agent.prompt_source import find_memory
+    from .settings import load_settings
+
+    workspace = _workspace(cwd)
+    memory = find_memory(workspace, load_settings(workspace, environ=os.environ, flags={}).settings.memory)
+    for file in memory.files:
+        _say(f"{file.path}  {file.bytes:,} bytes{', cut' if file.cut else ''}")
+    for notice in memory.notices:
+        _say(f"! {notice}")
+    if not memory.files:
+        _say("There is no AGENTS.md here.")
+
+
+def _archive_list(cwd: _Cwd = _HERE) -> None:
+    """List what each compaction moved out of view."""
+    from .listings import archive_rows
+
+    rows = archive_rows(_workspace(cwd))
+    for row in rows:
+        _say(f"{row.session}  {row.compaction}  {row.time}  {row.messages:>5} messages  {row.size:>10,} bytes")
+    if not rows:
+        _say("Nothing was archived in this workspace yet.")
+
+
+def _archive_show(
+    session: Annotated[str, Argument(help="The session's id, or its beginning.")],
+    compaction: Annotated[str | None, Argument(help="One compaction only.")] = None,
+    cwd: _Cwd = _HERE,
+) -> None:
+    """Print an archive, or one compaction of it."""
+    from .listings import archive_text
+
+    _say(archive_text(_workspace(cwd), session, compaction))
+
+
+def _skills_list(cwd: _Cwd = _HERE) -> None:
+    """List the skills that the model is told of."""
+    from ..agent.prompt_source import find_skills
+
+    skills = find_skills(_workspace(cwd))
+    for skill in skills.skills:
+        _say(f"{skill.name:<24} {skill.level:<8} {skill.description[:100]}")
+    for problem in skills.problems:
+        _say(f"! {problem}")
+    for shadow in skills.shadowed:
+        _say(f"! {shadow}")
+    if not (skills.skills or skills.problems):
+        _say("There are no skills; make one in .deepagents/skills/NAME/SKILL.md.")
+
+
+def _skills_show(name: str, cwd: _Cwd = _HERE) -> None:
+    """Print a skill's SKILL.md."""
+    from ..agent.prompt_source import find_skills
+
+    found = [skill for skill in find_skills(_workspace(cwd)).skills if skill.name == name]
+    if not found:
+        print(f"deepagent: there is no skill {name!r}; `deepagent skills list` shows them", file=sys.stderr)
+        sys.exit(1)
+    _say(found[0].path.read_text("utf-8", "replace"))
+
+
+def _skills_check(cwd: _Cwd = _HERE) -> None:
+    """Report broken skills; the exit code is 1 if there are any."""
+    from ..agent.prompt_source import find_skills
+
+    skills = find_skills(_workspace(cwd))
+    for problem in skills.problems:
+        _say(str(problem))
+    _say(f"{len(skills.skills)} skills, {len(skills.problems)} problems")
+    sys.exit(1 if skills.problems else 0)
+
+
+_Provider = Annotated[str, Argument(help="The provider, such as openai, or its variable's name.")]
+
+
+def _auth_set(
+    provider: _Provider, no_test: Annotated[bool, Option("--no-test", help="Store it untested.")] = False
+) -> None:
+    """Ask for a key without echo, try it, and store it."""
+    from .auth import set_key_asking
+
+    sys.exit(asyncio.run(set_key_asking(provider, _workspace(_HERE), test=not no_test)))
+
+
+def _auth_list() -> None:
+    """List the stored keys by their last characters."""
+    from ..agent.credentials import list_keys
+
+    keys = list_keys(_workspace(_HERE).user)
+    for key in keys:
+        _say(f"{key.name:<28} …{key.hint}")
+    if not keys:
+        _say("No key is stored.")
+
+
+def _auth_rm(provider: _Provider) -> None:
+    """Forget a stored key."""
+    from ..agent.credentials import remove_key
+
+    if not remove_key(_workspace(_HERE).user, provider):
+        print(f"deepagent: no key is stored for {provider}", file=sys.stderr)
+        sys.exit(1)

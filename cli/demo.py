@@ -1,0 +1,123 @@
+"""`deepagent demo`: a repair in a small real repository, without network and key.
+
+The model's answers are scripted (`demo.yaml`); files, tests, offloading, compaction and archive are the real ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+from ..agent.agent import Agent
+from ..agent.build import Extras, build
+from ..agent.config import PermissionSettings, Settings
+from ..agent.events import (
+    Answered,
+    ArgumentsShortened,
+    CompactionDone,
+    CompactionStarted,
+    Event,
+    Gauge,
+    GaugeChanged,
+    Noticed,
+    Offloading,
+    RunEnded,
+    ToolFinished,
+)
+from ..agent.git import changes, make_repository
+from ..agent.sessions import Choice
+from ..agent.workspace import find_workspace
+from ..context.budget import ContextSettings
+from ..context.storage import log_name
+from .gauge import gauge_line, tokens
+from .terminal import plain
+
+PROMPT = (
+    "The half-cent tests in tests/test_invoice.py fail. Find out why and repair it by the shop's own rules. "
+    "Change no test."
+)
+WINDOW = 16_000
+"""Tokens of the demo's window: small, so that it fills within a minute."""
+_HERE = Path(__file__).parent
+_WIDTH = 76
+
+
+def run_demo() -> int:
+    """Runs the demo; the exit code says whether its repository ended with green tests."""
+    folder = Path(tempfile.mkdtemp(prefix="deepagent-demo-"))
+    shop = folder / "shop"
+    shutil.copytree(_HERE / "demo-repo", shop, ignore=shutil.ignore_patterns("__pycache__"))
+    make_repository(shop, "A small shop")
+    return asyncio.run(_play(shop, folder / "user"))
+
+
+async def _play(shop: Path, user: Path) -> int:
+    environ = {**os.environ, "DEEPAGENT_HOME": str(user)}
+    settings = Settings(
+        model=f"scripted:{_HERE / 'demo.yaml'}",
+        context=ContextSettings(window=WINDOW),
+        permissions=PermissionSettings(mode="yolo"),
+    )
+    workspace = find_workspace(shop, environ=environ)
+    agent = build(settings, workspace, environ=environ, choice=Choice(), extras=Extras())
+    print(f"deepagent demo: {PROMPT}\nThe repository: {shop}\nThe model is scripted; everything else is real.\n")
+    narrator = _Narrator()
+    async with aclosing(agent.astream(PROMPT)) as events:
+        async for event in events:
+            for line in narrator.lines(event):
+                print(line, flush=True)
+    await agent.aclose()
+    _close(agent, shop)
+    return 0 if narrator.succeeded else 1
+
+
+def _close(agent: Agent, shop: Path) -> None:
+    print(f"\nWhat was changed:\n{plain(changes(shop))}\n")
+    print(f"log      {agent.session.storage.path(log_name(agent.session.id))}")
+    print(f"archive  {agent.archive}")
+
+
+class _Narrator:
+    """Tells the events of the demo, a line each."""
+
+    def __init__(self) -> None:
+        self._gauge: Gauge | None = None
+        self.succeeded = False
+
+    def lines(self, event: Event) -> Iterator[str]:
+        """What to print of an event."""
+        match event:
+            case GaugeChanged(gauge=gauge):
+                self._gauge = gauge
+            case Answered(message=message) if message.text:
+                yield f"\n● {plain(message.text)}"
+            case ToolFinished(call=call, message=message, summary=summary):
+                yield self._tool(call.name, call.arguments.get("command") or call.arguments.get("path"), summary)
+            case Offloading(path=path, tokens=whole, shown_tokens=seen):
+                yield f"  ◐ offloaded: {tokens(whole)} tokens lie in {path}; the model sees {tokens(seen)}"
+            case ArgumentsShortened(count=count, tokens_saved=saved):
+                yield f"── freed {tokens(saved)}: {count} old arguments became stubs, without a model call ──"
+            case CompactionStarted(messages=count):
+                yield f"\n── compacting: {count} messages leave the view …"
+            case CompactionDone(entry=entry):
+                before, after = tokens(entry.tokens_before), tokens(entry.tokens_after)
+                kept = f"{len(entry.requests)} requests kept word for word"
+                yield f"── compaction · {before} → {after} tokens · {kept} · archived in {entry.archive} ──"
+            case Noticed(text=text):
+                yield f"  ! {plain(text)}"
+            case RunEnded(outcome=outcome):
+                self.succeeded = outcome == "success"
+                if event.error:
+                    yield f"\n✗ {plain(str(event.error['message']))}"
+            case _:
+                pass
+
+    def _tool(self, name: str, subject: object, summary: str) -> str:
+        what = plain(f"{name} {subject or ''}".strip())[:48]
+        gauge = gauge_line(self._gauge) if self._gauge else ""
+        return f"  {what:<48} {plain(summary)[: _WIDTH - 48]:<{_WIDTH - 48}}  {gauge}"

@@ -1,0 +1,43 @@
+"""What to do when no model is named: the model that a key suggests, or what a newcomer can do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..agent.local_servers import LocalServer, find_local_servers
+
+DEFAULTS = (
+    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
+    ("OPENAI_API_KEY", "openai/gpt-5"),
+    ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
+    ("OPENROUTER_API_KEY", "openrouter/anthropic/claude-sonnet-4.5"),
+    ("DEEPSEEK_API_KEY", "deepseek/deepseek-chat"),
+    ("MISTRAL_API_KEY", "mistral/devstral-medium-2507"),
+    ("XAI_API_KEY", "xai/grok-4"),
+    ("GROQ_API_KEY", "groq/moonshotai/kimi-k2-instruct-0905"),
+)
+"""The model that each key stands for when none is named; the first key that is there decides."""
+
+
+def default_model(names: Collection[str]) -> str | None:
+    """The model for the first of our providers whose key is among `names`."""
+    return next((model for variable, model in DEFAULTS if variable in names), None)
+
+
+async def first_steps() -> str:
+    """What a person can do who has no model yet, with the local servers that answer now."""
+    lines = [
+        "no model is set and no key was found. One of these is enough:",
+        "  export OPENAI_API_KEY=…  (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …)",
+        "  deepagent auth set openai  (stores a key after one test request)",
+    ]
+    for server in await find_local_servers():
+        models = ", ".join(server.models[:3]) or "no model loaded"
+        lines.append(f"  {server.name} listens on {server.url}: {models}. {_use(server)}")
+    lines.append("  deepagent demo  (needs neither key nor network)")
+    return "\n".join(lines)
+
+
+def _use(server: LocalServer) -> str:
+    model = server.models[0] if server.models else "MODEL"
+    return f"OPENAI_BASE_URL={server.url}/v1 deepagent -m openai/{model} -p …"

@@ -1,0 +1,34 @@
+"""The gauge in one line: how full the window is, where compaction starts, what it has cost."""
+
+from __future__ import annotations
+
+from ..agent.events import Gauge
+
+_CELLS = 20
+
+
+def tokens(number: int) -> str:
+    """A number of tokens in at most five characters: `940`, `3.9k`, `118k`, `1.2M`."""
+    if number < 1_000:
+        return str(number)
+    if number < 999_500:
+        return f"{number / 1_000:.1f}k" if number < 9_950 else f"{number / 1_000:.0f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def gauge_line(gauge: Gauge) -> str:
+    """`~3.9k/200k 2% [▪················│··] 85% · $0.00`; `~` marks what is not the provider's own figure."""
+    mark = "" if gauge.source == "reported" else "~"
+    share = gauge.used / gauge.window
+    trigger = gauge.trigger / gauge.window
+    cost = "" if gauge.cost is None else f" · ${gauge.cost:.2f}"
+    used = f"{mark}{tokens(gauge.used)}/{tokens(gauge.window)}"
+    return f"{used} {share:.0%} [{_bar(share, trigger)}] {trigger:.0%}{cost}"
+
+
+def _bar(share: float, trigger: float) -> str:
+    filled = min(_CELLS, round(share * _CELLS))
+    line = min(_CELLS - 1, int(trigger * _CELLS))
+    cells = ["▪" if cell < filled else "·" for cell in range(_CELLS)]
+    cells[line] = "│"
+    return "".join(cells)
