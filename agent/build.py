@@ -15,6 +15,7 @@ from ..context.budget import budget_for
 from ..context.tokens import Counter
 from .agent import Agent, Parts
 from .approvals.policy import Policy
+from .approvals.rules import parse_rules
 from .backends.local import LocalBackend
 from .config import Settings
 from .credentials import load_credentials
@@ -124,7 +125,7 @@ def build(
                 settings=settings,
                 backend=backend,
                 tools=tools,
-                middleware=_middleware(settings, workspace, masker, backend, extras),
+                middleware=_middleware(settings, masker, backend, extras),
                 masker=masker,
                 counter=Counter(load_encoder),
                 prompt=prompt.parts,
@@ -141,12 +142,10 @@ def build(
         raise
 
 
-def _middleware(
-    settings: Settings, workspace: Workspace, masker: Masker, backend: LocalBackend, extras: Extras
-) -> tuple[Middleware, ...]:
+def _middleware(settings: Settings, masker: Masker, backend: LocalBackend, extras: Extras) -> tuple[Middleware, ...]:
     """The policies, the outermost first."""
     permissions = settings.permissions
-    policy = Policy(mode=permissions.mode, allow=permissions.allow, deny=permissions.deny, root=workspace.root)
+    policy = Policy(mode=permissions.mode, allow=parse_rules(permissions.allow), deny=parse_rules(permissions.deny))
     return (
         Masking(masker),
         Limits(settings.limits),
@@ -182,8 +181,7 @@ def _backend(
     return LocalBackend(
         workspace.root,
         workspace.cwd,
-        extra=extras.add_dirs,
-        readable=tuple(root.path for root in skill_roots(workspace)),
+        extra=(*extras.add_dirs, *(root.path for root in skill_roots(workspace))),
         data=storage.root,
         environ=environ,
         hidden_env=settings.secrets,

@@ -31,5 +31,5 @@ def price_of(info: ModelInfo | None, completed: Completed) -> float | None:
 
 def check_price(settings: Settings, info: ModelInfo | None, model: Model) -> None:
     """Raises `ConfigError` if a limit in dollars is set and the price is unknown: it could not be kept."""
-    if settings.limits.max_cost is not None and (info is None or info.input_price is None):
+    if settings.limits.max_cost is not None and (info is None or not info.prices):
         raise ConfigError(f"--max-cost needs a price, and the price of {model.name} is not known")

@@ -19,7 +19,7 @@ _OUTPUT = 16
 
 
 async def set_key_asking(provider: str, workspace: Workspace, *, test: bool) -> int:
-    """The exit code. A key that the provider refuses is not stored; one that could not be tried is, with a word on it."""
+    """The exit code. A key that the provider refuses is not stored; one that could not be tried is, and it says so."""
     name = variable_for(provider)
     key = _ask(name)
     problem = await _try(name, key) if test and key else None

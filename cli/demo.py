@@ -41,10 +41,13 @@ PROMPT = (
     "The half-cent tests in tests/test_invoice.py fail. Find out why and repair it by the shop's own rules. "
     "Change no test."
 )
-WINDOW = 16_000
+WINDOW = 8_000
 """Tokens of the demo's window: small, so that it fills within a minute."""
 _HERE = Path(__file__).parent
 _WIDTH = 76
+"""Columns; the gauge stands at their end."""
+_SUBJECT = 54
+"""Columns for a tool's name and what it works on."""
 
 
 def run_demo() -> int:
@@ -86,18 +89,19 @@ class _Narrator:
     """Tells the events of the demo, a line each."""
 
     def __init__(self) -> None:
-        self._gauge: Gauge | None = None
+        self._acted = False
         self.succeeded = False
 
     def lines(self, event: Event) -> Iterator[str]:
         """What to print of an event."""
         match event:
             case GaugeChanged(gauge=gauge):
-                self._gauge = gauge
+                yield from self._filling(gauge)
             case Answered(message=message) if message.text:
                 yield f"\n● {plain(message.text)}"
             case ToolFinished(call=call, message=message, summary=summary):
-                yield self._tool(call.name, call.arguments.get("command") or call.arguments.get("path"), summary)
+                self._acted = True
+                yield _tool(call.name, call.arguments.get("command") or call.arguments.get("path"), summary)
             case Offloading(path=path, tokens=whole, shown_tokens=seen):
                 yield f"  ◐ offloaded: {tokens(whole)} tokens lie in {path}; the model sees {tokens(seen)}"
             case ArgumentsShortened(count=count, tokens_saved=saved):
@@ -106,8 +110,8 @@ class _Narrator:
                 yield f"\n── compacting: {count} messages leave the view …"
             case CompactionDone(entry=entry):
                 before, after = tokens(entry.tokens_before), tokens(entry.tokens_after)
-                kept = f"{len(entry.requests)} requests kept word for word"
-                yield f"── compaction · {before} → {after} tokens · {kept} · archived in {entry.archive} ──"
+                yield f"── {before} → {after} tokens · requests kept word for word: {len(entry.requests)} ──"
+                yield f"── archived in {entry.archive} ──"
             case Noticed(text=text):
                 yield f"  ! {plain(text)}"
             case RunEnded(outcome=outcome):
@@ -117,7 +121,15 @@ class _Narrator:
             case _:
                 pass
 
-    def _tool(self, name: str, subject: object, summary: str) -> str:
-        what = plain(f"{name} {subject or ''}".strip())[:48]
-        gauge = gauge_line(self._gauge) if self._gauge else ""
-        return f"  {what:<48} {plain(summary)[: _WIDTH - 48]:<{_WIDTH - 48}}  {gauge}"
+    def _filling(self, gauge: Gauge) -> Iterator[str]:
+        """The gauge, once after the tools of a step."""
+        if self._acted:
+            yield f"  {gauge_line(gauge):>{_WIDTH}}"
+        self._acted = False
+
+
+def _tool(name: str, subject: object, summary: str) -> str:
+    what = plain(f"{name} {subject or ''}".strip())
+    if len(what) > _SUBJECT:
+        what = f"{what[: _SUBJECT - 1]}…"
+    return f"  {what:<{_SUBJECT}}  {plain(summary)}"

@@ -17,27 +17,37 @@ _SESSION = re.compile(r"\d{8}(-\d{0,6}(-\w{0,4})?)?")
 """A session's id, or its beginning."""
 
 _Mode = Literal["default", "accept-edits", "plan", "yolo"]
-_Words = Annotated[list[str] | None, Argument(metavar="[PROMPT]", help="What to do.", show_default=False)]
+_Words = Annotated[list[str] | None, Argument(metavar="PROMPT", help="What to do.", show_default=False)]
 _Print = Annotated[bool, Option("-p", "--print", help="Run without the screen and print the answer.")]
-_Model = Annotated[str | None, Option("-m", "--model", help="A litellm name, scripted:FILE, or demo.")]
+_Model = Annotated[str | None, Option("-m", "--model", metavar="NAME", help="A litellm name, scripted:FILE, or demo.")]
 _Continue = Annotated[bool, Option("-c", "--continue", help="Go on with the newest session of this workspace.")]
 _Resume = Annotated[str | None, Option("-r", "--resume", metavar="[ID]", help="Go on with a session.")]
 _Fork = Annotated[bool, Option("--fork", help="Go on in a copy of the session.")]
 _Cwd = Annotated[Path | None, Option("-C", "--cwd", metavar="DIR", help="Work in this folder.")]
 _AddDir = Annotated[list[Path] | None, Option("--add-dir", metavar="DIR", help="A further folder for the file tools.")]
-_Output = Annotated[OutputFormat, Option("--output-format", help="What standard output holds.")]
-_Turns = Annotated[int | None, Option("--max-turns", min=1, help="Stop after so many model calls.")]
-_Tokens = Annotated[int | None, Option("--max-tokens", min=1, help="Stop after so many tokens, sent and received.")]
+_Output = Annotated[OutputFormat, Option("--output-format", metavar="FORMAT", help="text, json or stream-json.")]
+_Turns = Annotated[int | None, Option("--max-turns", min=1, metavar="N", help="Stop after so many model calls.")]
+_Tokens = Annotated[
+    int | None, Option("--max-tokens", min=1, metavar="N", help="Stop after so many tokens, sent and received.")
+]
 _Cost = Annotated[float | None, Option("--max-cost", metavar="USD", help="Stop after so many dollars.")]
 _Timeout = Annotated[float | None, Option("--timeout", metavar="S", help="Stop after so many seconds.")]
-_Permission = Annotated[_Mode | None, Option("--permission-mode", help="What runs without being asked about.")]
+_Permission = Annotated[
+    _Mode | None, Option("--permission-mode", metavar="MODE", help="default, accept-edits, plan or yolo.")
+]
 _Yolo = Annotated[bool, Option("--yolo", help="The same as --permission-mode yolo.")]
 _Allow = Annotated[list[str] | None, Option("--allow", metavar="RULE", help="Do not ask: tool, or tool(pattern).")]
 _Deny = Annotated[list[str] | None, Option("--deny", metavar="RULE", help="Refuse: tool, or tool(pattern).")]
 _Window = Annotated[int | None, Option("--context-window", metavar="N", help="The model's window in tokens.")]
-_CompactAt = Annotated[float | None, Option("--compact-at", help="Share of the window where compaction starts [0.85].")]
-_TrimAt = Annotated[float | None, Option("--trim-at", help="Share from which old arguments become stubs [0.60].")]
-_Keep = Annotated[float | None, Option("--keep", help="Share that stays word for word in a compaction [0.10].")]
+_CompactAt = Annotated[
+    float | None, Option("--compact-at", metavar="SHARE", help="Share of the window where compaction starts [0.85].")
+]
+_TrimAt = Annotated[
+    float | None, Option("--trim-at", metavar="SHARE", help="Share from which old arguments become stubs [0.60].")
+]
+_Keep = Annotated[
+    float | None, Option("--keep", metavar="SHARE", help="Share that stays word for word in a compaction [0.10].")
+]
 _NoAuto = Annotated[bool, Option("--no-auto-compact", help="Compact only when asked, or after an overflow.")]
 _Effort = Annotated[str | None, Option("--effort", metavar="LEVEL", help="How hard the model thinks.")]
 _Append = Annotated[str | None, Option("--append-system-prompt", metavar="TEXT", help="Put before the system prompt.")]
@@ -82,7 +92,8 @@ def _parse(argv: Sequence[str], take: Callable[[RunOptions], None]) -> int:
 
 
 def _epilog() -> str:
-    return "Sub-commands: " + "; ".join(f"{name} – {text}" for name, text in COMMANDS.items()) + "."
+    """The sub-commands as a table; `\b` keeps the help page from filling its lines."""
+    return "\b\nSub-commands:\n" + "\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())
 
 
 def _print_version(wanted: bool) -> None:

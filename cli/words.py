@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
-    "demo": "show what this is: a small repair in a temporary repository, without network or key",
+    "demo": "watch a small repair, without network or key",
     "auth": "store, list and remove API keys",
-    "config": "show every setting and where its value comes from",
+    "config": "show every setting and where it comes from",
     "sessions": "list the sessions of this workspace",
-    "archive": "list and show what compactions moved out of view",
+    "archive": "list and show what left the view",
     "skills": "list, show and check skills",
-    "memory": "list the AGENTS.md files that are in the prompt",
+    "memory": "list the AGENTS.md files in the prompt",
 }
 """Each sub-command with one line of help, in the order of the help page."""
 

@@ -13,13 +13,18 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from threading import Lock
 
-from .archive_text import ArchiveError, read_messages, torn_fence, write_message
+from pydantic import TypeAdapter, ValidationError
+
+from .archive_text import ArchiveError, one_line, read_messages, torn_fence, write_message
 from .messages import Message
 from .storage import Storage, StorageError, archive_name
 
+_TORN_HEADING = b" (torn) -->\n"
+"""Ends a heading that broke off: no comment stays open, and none that lacked but its end becomes whole."""
 _HEAD = re.compile(rb"^<!-- deepagent:section (\{.*\}) -->\n", re.MULTILINE)
 
 
@@ -51,6 +56,8 @@ class Parsed:
     sections: tuple[Section, ...]
     torn: Torn | None
     """A section that was not written to its end and not closed yet."""
+    end: int
+    """The byte behind the last section that is complete or closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,7 @@ class Written:
 def render_section(compaction: str, time: str, messages: Sequence[Message], tokens: int) -> bytes:
     """One section. `tokens` is what the messages took in the view."""
     body = "".join(write_message(message) for message in messages).encode("utf-8")
-    first, last = messages[0].id, messages[-1].id
+    first, last = one_line(messages[0].id), one_line(messages[-1].id)
     meta = {
         "compaction": compaction,
         "time": time,
@@ -77,35 +84,62 @@ def render_section(compaction: str, time: str, messages: Sequence[Message], toke
         f"{len(messages)} messages, {first} to {last}, {tokens:,} tokens.\n\n"
         f"<!-- deepagent:section {json.dumps(meta)} -->\n"
     )
-    return heading.encode("ascii", "xmlcharrefreplace").replace(b"&#183;", "·".encode()) + body
+    return heading.encode("utf-8") + body
 
 
 def parse(data: bytes) -> Parsed:
-    """Reads an archive; complete sections come back with their messages exactly as they were written."""
+    """Reads an archive; complete sections come back with their messages exactly as they were written.
+
+    Sections that broke off, that somebody edited, or that a later version wrote, are passed over.
+    """
     sections: list[Section] = []
-    position = 0
+    position = end = 0
     while (head := _HEAD.search(data, position)) is not None:
-        meta = cast(dict[str, object], json.loads(head[1]))
-        body = data[head.end() : head.end() + int(str(meta["bytes"]))]
-        if hashlib.sha256(body).hexdigest() != meta["sha256"]:
-            closing = _closing(str(meta["compaction"]))
-            closed = data.find(closing, head.end())
-            if closed < 0:
-                torn = Torn(compaction=str(meta["compaction"]), start=head.start())
-                return Parsed(sections=tuple(sections), torn=torn)
-            position = closed + len(closing)
+        position = head.end()
+        meta = _meta(head[1])
+        if meta is None:
             continue
-        position = head.end() + len(body)
-        sections.append(_section(data, head.start(), position, meta, body))
-    return Parsed(sections=tuple(sections), torn=None)
+        body = data[position : position + meta.bytes]
+        if hashlib.sha256(body).hexdigest() != meta.sha256:
+            closing = _closing(meta.compaction)
+            closed = data.find(closing, position)
+            if closed < 0:
+                torn = Torn(compaction=meta.compaction, start=head.start())
+                return Parsed(sections=tuple(sections), torn=torn, end=end)
+            position = end = closed + len(closing)
+            continue
+        position = end = position + len(body)
+        with suppress(ValueError):
+            sections.append(_section(data, head.start(), position, meta, body))
+    return Parsed(sections=tuple(sections), torn=None, end=end)
 
 
-def _section(data: bytes, head: int, end: int, meta: dict[str, object], body: bytes) -> Section:
-    compaction = str(meta["compaction"])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meta:
+    """What a section says of itself."""
+
+    compaction: str
+    time: str
+    messages: int
+    bytes: int
+    sha256: str
+
+
+_META = TypeAdapter(_Meta)
+
+
+def _meta(data: bytes) -> _Meta | None:
+    try:
+        return _META.validate_json(data)
+    except ValidationError:
+        return None
+
+
+def _section(data: bytes, head: int, end: int, meta: _Meta, body: bytes) -> Section:
     heading = data.rfind(b"\n## Compaction ", 0, head)
     return Section(
-        compaction=compaction,
-        time=str(meta["time"]),
+        compaction=meta.compaction,
+        time=meta.time,
         messages=read_messages(body.decode("utf-8")),
         start=heading if heading >= 0 else head,
         end=end,
@@ -123,7 +157,10 @@ class Archive:
         self._storage = storage
         self._session = session
         self._ranges: dict[str, Written] = {}
+        """Where each message lies, by its id."""
         self._healed = False
+        self._busy = Lock()
+        """A compaction that was cancelled may still be writing on its thread when the next one begins."""
 
     @property
     def name(self) -> str:
@@ -136,17 +173,20 @@ class Archive:
         Messages that an earlier section holds, because the program ended between archive and log or because a
         compaction was undone, are not written again; if all are there, the section that holds the last one is named.
         """
+        with self._busy:
+            try:
+                return self._add(compaction, time, messages, tokens)
+            except BaseException:
+                self._healed = False  # what is in the file now is learned from the file
+                raise
+
+    def _add(self, compaction: str, time: str, messages: Sequence[Message], tokens: int) -> Written:
         self._heal()
         fresh = [message for message in messages if message.id not in self._ranges]
         if not fresh:
             return self._ranges[messages[-1].id]
         section = render_section(compaction, time, fresh, tokens)
-        file = self._storage.open(self.name)
-        try:
-            start = file.append(section)
-            file.sync()
-        finally:
-            file.close()
+        start = self._append(section)
         written = Written(start=start, end=start + len(section))
         self._check(written, section)
         self._ranges.update((message.id, written) for message in fresh)
@@ -157,31 +197,42 @@ class Archive:
             raise StorageError(f"{self._storage.path(self.name)} does not read back what was written")
 
     def _heal(self) -> None:
-        """Once, before the first section: closes a torn section, and learns which messages are there already."""
+        """Before the first section: closes what is torn, and learns which messages are there already."""
         if self._healed:
             return
         try:
             data = self._storage.read(self.name)
         except FileNotFoundError:
-            self._append(f"# Conversation archive of session {self._session}\n".encode())
             data = b""
         parsed = parse(data)
-        if data.rfind(b"<!--") > data.rfind(b"-->"):
-            self._append(b" -->\n")
-        if parsed.torn is not None:
-            self._append(torn_fence(data[parsed.torn.start :]) + _closing(parsed.torn.compaction))
-        for section in parsed.sections:
-            written = Written(start=section.start, end=section.end)
-            self._ranges.update((message.id, written) for message in section.messages)
+        if mending := self._mending(data, parsed):
+            self._append(mending)
+        self._ranges = {
+            message.id: Written(start=section.start, end=section.end)
+            for section in parsed.sections
+            for message in section.messages
+        }
         self._healed = True
 
-    def _append(self, data: bytes) -> None:
+    def _mending(self, data: bytes, parsed: Parsed) -> bytes:
+        """What must be added to the file before the next section."""
+        if not data:
+            return f"# Conversation archive of session {self._session}\n".encode()
+        if parsed.torn is not None:
+            return torn_fence(data[parsed.torn.start :]) + _closing(parsed.torn.compaction)
+        rest = data[parsed.end :]
+        torn = b"\n## Compaction " in rest or not data.endswith(b"\n")
+        return _TORN_HEADING if torn and not rest.endswith(_TORN_HEADING) else b""
+
+    def _append(self, data: bytes) -> int:
+        """Returns when `data` is on the disk, and the byte at which it begins."""
         file = self._storage.open(self.name)
         try:
-            file.append(data)
+            start = file.append(data)
             file.sync()
         finally:
             file.close()
+        return start
 
 
 __all__ = ["Archive", "ArchiveError", "Parsed", "Section", "Written", "parse", "render_section"]

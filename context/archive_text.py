@@ -36,7 +36,7 @@ def write_message(message: Message) -> str:
     meta: JsonValue = {"message": raw, "texts": [list(path) for path, _ in texts]}
     comment = json.dumps(meta, separators=(",", ":")).replace("--", "-\\u002d")
     fences = "".join(f"{_label(path)}\n\n{_fenced(text)}\n\n" for path, text in texts)
-    return f"\n### {_one_line(_heading(message))}\n\n<!-- deepagent:message {comment} -->\n\n{fences}"
+    return f"\n### {one_line(_heading(message))}\n\n<!-- deepagent:message {comment} -->\n\n{fences}"
 
 
 def read_messages(text: str) -> tuple[Message, ...]:
@@ -64,7 +64,7 @@ def _heading(message: Message) -> str:
     return f"{words} · {message.id} · {message.time}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Text that is fit for a heading: printable, without line ends, not too long."""
     plain = "".join(c if c.isprintable() else "·" for c in text.replace("<", "‹").replace(">", "›"))
     return plain if len(plain) <= _HEADING_LENGTH else plain[:_HEADING_LENGTH] + "…"
@@ -101,7 +101,7 @@ def _put(content: Any, path: Sequence[str | int], text: str) -> None:
 def _label(path: Path) -> str:
     """The last name on the way to a text: `text`, `shown`, or the argument's."""
     name = next((step for step in reversed(path) if isinstance(step, str)), "text")
-    return f"`{_one_line(name).replace('`', '·')}`"
+    return f"`{one_line(name).replace('`', '·')}`"
 
 
 _FENCED = re.compile(r"`[^`\n]*`\n\n(`{3,})text\n")
@@ -128,11 +128,16 @@ def _runs(text: str) -> Iterator[str]:
 
 
 def torn_fence(data: bytes) -> bytes:
-    """What closes a fence that a torn section left open, or nothing."""
+    """What closes a fence that a torn section left open, or a newline."""
     fence: bytes | None = None
-    for line in data.split(b"\n"):
+    *lines, last = data.split(b"\n")
+    for line in lines:
         if fence is None and (opening := re.fullmatch(rb"(`{3,})text", line)):
             fence = opening[1]
         elif line == fence:
             fence = None
+    if last == fence:
+        fence = None
+    elif fence is None and (opening := re.fullmatch(rb"(`{3,})t?e?x?t?", last)):
+        fence = opening[1]
     return b"\n" + fence + b"\n" if fence else b"\n"

@@ -14,6 +14,8 @@ HOSTED_WINDOW = 200_000
 """Assumed where a hosted model's window is unknown."""
 LOCAL_WINDOW = 32_000
 """Assumed for a server on this machine until it is found out."""
+LEAST_WINDOW = 1_000
+"""Tokens of the smallest window that the limits below are made for."""
 ASSUMED_KEEP_MESSAGES = 6
 """Messages that stay verbatim in a compaction while the window is only assumed."""
 
@@ -38,8 +40,8 @@ class ContextSettings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} is {value}; it must lie between {low} and {high}")
-        if self.window is not None and self.window < 1_000:
-            raise ValueError(f"window is {self.window}; it must be at least 1000 tokens")
+        if self.window is not None and self.window < LEAST_WINDOW:
+            raise ValueError(f"window is {self.window}; it must be at least {LEAST_WINDOW} tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

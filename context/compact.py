@@ -1,8 +1,8 @@
 """Compaction: older messages go to the archive, a record of them takes their place in the view.
 
-Order: plan, then archive and summary side by side, then one log entry; only when that is on the disk does the view
-change. Whatever fails before, nothing has changed: an archive that cannot be written stops the compaction, a summary
-that cannot be had is made from the log instead.
+Order: plan, then archive and summary side by side, then one log entry, with which the view changes. Whatever fails
+before, nothing has changed: an archive that cannot be written stops the compaction, a summary that cannot be had is
+made from the log instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .messages import Message, Text, UserMessage, new_id, timestamp
 from .meter import Meter
 from .plan import Plan, plan_cut
 from .session import Session
-from .summary import NoSummary, Summarizer, summarize, summary_without_model
+from .summary import EARLIER, NoSummary, Summarizer, summarize, summary_without_model
 from .tokens import Counter
 
 
@@ -83,7 +83,10 @@ class Compactor:
         )
 
     async def run(self, budget: Budget, ask: Ask) -> Compacted | None:
-        """Compacts; None when there is nothing that could go. Raises `StorageError`; then nothing has changed."""
+        """Compacts; None when there is nothing that could go. Raises `StorageError`; then nothing has changed.
+
+        The entry is in the log, the view and the meter when this returns; making sure of the disk is the caller's.
+        """
         plan = self.plan(budget, ask)
         if plan is None:
             return None
@@ -91,8 +94,8 @@ class Compactor:
         draft = self._draft(plan)
         written, record = await self._archive_and_summarize(draft, budget, ask)
         entry = self._entry(draft, ask, written, record, self._head(draft, record, budget))
-        self.session.append(entry)
-        await asyncio.to_thread(self.session.sync)
+        self.session.append(entry)  # no await from here on: a cancelled compaction is either whole or not there
+        self.meter.add(entry)
         return entry
 
     def _draft(self, plan: Plan) -> _Draft:
@@ -133,7 +136,7 @@ class Compactor:
                 self.on_trouble(f"the summary failed ({error}); the log's facts take its place")
         text = summary_without_model(
             draft.originals,
-            previous=self._previous(),
+            previous=self._previous(by="model"),
             facts=draft.facts,
             todos=self.session.view.todos,
             limit=budget.summary_limit,
@@ -151,9 +154,12 @@ class Compactor:
             counter=self.counter,
         )
 
-    def _previous(self) -> str | None:
+    def _previous(self, *, by: Literal["model", "anyone"] = "anyone") -> str | None:
+        """The record of what left the view before; only what a model wrote of it, if asked for that."""
         head = self.session.view.head
-        return head.summary if head else None
+        if head is None:
+            return None
+        return head.summary.partition(EARLIER)[2] if by == "model" and head.by == "harness" else head.summary
 
     def _head(self, draft: _Draft, record: _Record, budget: Budget) -> Head:
         return compose_head(
@@ -161,7 +167,7 @@ class Compactor:
             summary=record.text,
             facts=draft.facts,
             todos=self.session.view.todos,
-            archive=self._archive,
+            archive=" and ".join(self._archives()),
             evicted=len(draft.left),
             budget=budget,
             counter=self.counter,
@@ -170,6 +176,11 @@ class Compactor:
     @property
     def _archive(self) -> str:
         return self.session.storage.shown(self.session.archive.name)
+
+    def _archives(self) -> tuple[str, ...]:
+        """Where what left the view stands: a forked session's oldest part is in another session's archive."""
+        earlier = [entry.archive for entry in self.session.entries if isinstance(entry, Compacted)]
+        return tuple(dict.fromkeys((*earlier, self._archive)))
 
     def _entry(self, draft: _Draft, ask: Ask, written: Written, record: _Record, head: Head) -> Compacted:
         return Compacted(

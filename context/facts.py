@@ -58,11 +58,13 @@ def gather(messages: Iterable[Message]) -> Facts:
     changed: dict[str, Changed] = {}
     check: Check | None = None
     for message in messages:
-        if not isinstance(message, ToolMessage) or message.is_error:
+        if not isinstance(message, ToolMessage):
             continue
         path = message.log.get(PATH)
         if isinstance(message.log.get(COMMAND), str):
-            check = _check(message) or check
+            check = _check(message) or check  # a check that failed matters most
+        elif message.is_error:
+            continue
         elif isinstance(path, str) and ADDED in message.log:
             changed[path] = _sum(changed.get(path), path, message.log)
         elif isinstance(path, str):

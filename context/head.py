@@ -19,8 +19,11 @@ _PREVIEW = 300
 """Characters shown of a request that is too long to be repeated."""
 _FILES = 40
 """Files named of each kind at most; the newest are kept."""
-_FACTS_SHARE = 20
-"""Facts and todos take at most a twentieth of the budget each."""
+_LINE_FILES = 8
+_SHARE = 20
+"""Facts, todos and the beginnings of long requests take at most a twentieth of the budget each."""
+_REQUEST_OVERHEAD = 20
+"""Tokens around a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,13 @@ def compose_head(
     counter: Counter,
 ) -> Head:
     """The head. `requests` are all that left the view, oldest first; `evicted` counts the messages that did."""
-    whole = _whole_requests(requests, budget.requests_limit, counter)
-    limit = budget.tokens // _FACTS_SHARE
+    whole = _whole_requests(requests, budget, counter)
+    limit = budget.tokens // _SHARE
     parts = [
         f"The older part of this conversation, {evicted} messages, has left your view. It stands word for word in "
-        f"{archive}; search it with grep or read_file on that path when you need a detail. What follows is a record "
-        "of it, not a new request: go on from where the messages after it stand.",
-        _requests_text(requests, whole, archive),
+        f"{archive}: look there when you need a detail. What follows is a record of it, not a new request: go on from "
+        "where the messages after it stand.",
+        _requests_text(requests, whole, archive, limit, counter),
         _fit("# Open todos", [f"- [{t.status}] {t.text}" for t in todos if t.status != "completed"], limit, counter),
         f"# Record\n{summary}",
         _fit("# Facts from the log", _facts_lines(facts), limit, counter),
@@ -59,29 +62,45 @@ def compose_head(
     )
 
 
-def _whole_requests(requests: Sequence[UserMessage], limit: int, counter: Counter) -> set[str]:
-    """Which requests are repeated whole: the newest and the first before all others, then from the newest back."""
-    order = [*requests[-1:], *requests[:1], *reversed(requests[1:-1])]
+def _by_weight(requests: Sequence[UserMessage]) -> list[UserMessage]:
+    """The newest and the first before all others, then from the newest back."""
+    return list({r.id: r for r in (*requests[-1:], *requests[:1], *reversed(requests))}.values())
+
+
+def _whole_requests(requests: Sequence[UserMessage], budget: Budget, counter: Counter) -> set[str]:
+    """Which requests are repeated whole: the newest and the first if at all possible, others within their limit."""
     whole: set[str] = set()
     used = 0
-    for request in order:
-        tokens = counter.text(text_of(request)) + 20
-        if request.id not in whole and used + tokens <= limit:
+    for position, request in enumerate(_by_weight(requests)):
+        tokens = counter.text(text_of(request)) + _REQUEST_OVERHEAD
+        limit = budget.requests_limit if position > 1 else budget.head_limit - budget.tokens // _SHARE
+        if used + tokens <= limit:
             whole.add(request.id)
             used += tokens
     return whole
 
 
-def _requests_text(requests: Sequence[UserMessage], whole: set[str], archive: str) -> str:
+def _requests_text(requests: Sequence[UserMessage], whole: set[str], archive: str, limit: int, counter: Counter) -> str:
+    """The requests, oldest first: whole, or their beginnings where those fit into `limit` tokens together."""
     if not requests:
         return ""
-    lines = ["# What the user asked for, oldest first"]
-    for number, request in enumerate(requests, start=1):
+    texts: dict[str, str] = {}
+    used = 0
+    for position, request in enumerate(_by_weight(requests)):
         text = text_of(request)
         if request.id not in whole:
             more = max(0, len(text) - _PREVIEW)
             text = f"{text[:_PREVIEW]}… ({more:,} more characters in {archive}, message {request.id})"
-        lines.append(f'<request number="{number}" time="{request.time}">\n{text}\n</request>')
+            used += counter.text(text) + _REQUEST_OVERHEAD
+            if used > limit and position > 1:
+                continue
+        texts[request.id] = text
+    lines = ["# What the user asked for, oldest first"]
+    for number, request in enumerate(requests, start=1):
+        if request.id in texts:
+            lines.append(f'<request number="{number}" time="{request.time}">\n{texts[request.id]}\n</request>')
+    if len(texts) < len(requests):
+        lines.append(f"({len(requests) - len(texts)} more requests are in {archive})")
     return "\n".join(lines)
 
 
@@ -94,8 +113,8 @@ def _facts_lines(facts: Facts) -> list[str]:
         first = f": {facts.check.first_error}" if facts.check.first_error else ""
         lines.append(f"- last check: `{facts.check.command}`, {code}{first}")
     lines += [f"- changed {c.path} (+{c.added} −{c.removed} lines)" for c in facts.changed[-_FILES:]]
-    if facts.read:
-        lines.append("- read: " + ", ".join(facts.read[-_FILES:]))
+    read = facts.read[-_FILES:]
+    lines += [f"- read {', '.join(read[at : at + _LINE_FILES])}" for at in range(0, len(read), _LINE_FILES)]
     return lines
 
 

@@ -10,15 +10,17 @@ After two compactions that do not get below the trigger the ladder stops by itse
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .budget import Budget, ContextSettings, budget_for
+from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
 from .compact import Ask, Compactor
 from .entries import Compacted, Offloaded, OffloadedBlock, Shortened
 from .messages import Text, ToolMessage, UserMessage
 from .meter import Meter, Used
-from .offload import Offloader
+from .offload import POINTER_TOKENS, Offloader
+from .preview import PREVIEW_TOKENS
 from .session import Session
 from .shorten import plan_shortening
 from .storage import StorageError
@@ -100,39 +102,49 @@ class Ladder:
         )
 
     async def compact(self, ask: Ask) -> Compacted | None:
-        """Compacts now; None when nothing could go or the archive could not be written (which is then said)."""
+        """Compacts now; None when nothing could go or archive or log could not be written (which is then said).
+
+        Raises `StorageError` if the disk does not confirm the entry.
+        """
         try:
             entry = await self.compactor.run(self.budget, ask)
         except StorageError as error:
             self.paused = True
-            self.on_trouble(f"not compacted, as the archive cannot be written: {error}")
+            self.on_trouble(f"not compacted, all messages stay: {error}")
             return None
         if entry is not None:
-            self.meter.add(entry)
             self.on_step(entry)
+            await asyncio.to_thread(self.session.sync)
         return entry
 
     async def rescue(self, attempt: int) -> bool:
         """After "too long": makes the request smaller than the one that was refused; False when nothing helps."""
-        before = self.meter.count(self.session.view.messages)
-        if attempt == 1 and self._offload_newest():
-            return True
+        before = self._counted
+        if attempt == 1:
+            self._offload_newest()
+            if self._counted < before:
+                return True
         self._shorten(floor=0)
         await self.compact(Ask(reason="overflow", keep=0.5))
-        return self.meter.count(self.session.view.messages) < before
+        return self._counted < before
 
-    def _offload_newest(self) -> bool:
-        """Writes the newest step's results to files, whatever their size, if that makes the request smaller."""
+    @property
+    def _counted(self) -> int:
+        return self.meter.count(self.session.view.messages)
+
+    def _offload_newest(self) -> None:
+        """Writes the newest step's results to files, whatever their size, if a pointer is shorter."""
         blocks: list[OffloadedBlock] = []
-        for message in _newest_results(self.session):
-            for number, block in enumerate(message.content):
-                if isinstance(block, Text) and self.counter.text(block.text) > self.budget.result_limit // 4:
-                    pointer = self.offloader.pointer(block.text, message.tool)
-                    blocks.append(OffloadedBlock(message=message.id, block=number, pointer=pointer))
-        if not blocks:
-            return False
-        self._step(Offloaded(**self.session.header(), blocks=tuple(blocks)))
-        return True
+        try:
+            for message in _newest_results(self.session):
+                for number, block in enumerate(message.content):
+                    if isinstance(block, Text) and self.counter.about(block.text) > PREVIEW_TOKENS + POINTER_TOKENS:
+                        pointer = self.offloader.pointer(block.text, message.tool)
+                        blocks.append(OffloadedBlock(message=message.id, block=number, pointer=pointer))
+        except StorageError as error:
+            self.on_trouble(f"a long result stays in the view: {error}")
+        if blocks:
+            self._step(Offloaded(**self.session.header(), blocks=tuple(blocks)))
 
     def _step(self, entry: Shortened | Offloaded) -> None:
         self.session.append(entry)
@@ -141,8 +153,8 @@ class Ladder:
         self.on_step(entry)
 
     def lower_window(self, tokens: int) -> None:
-        """Takes the window that an overflow error named."""
-        window = replace(self.budget.window, tokens=tokens, source="overflow")
+        """Takes the window that an overflow error named; one too small for any work is not believed to the letter."""
+        window = replace(self.budget.window, tokens=max(tokens, LEAST_WINDOW), source="overflow")
         self.budget = budget_for(window, self.settings)
 
 

@@ -3,7 +3,7 @@
 `used` is the provider's last report plus our count of what has come (or gone) since, scaled by how the provider's
 figures compare with ours in this session. Before the first report it is our count with a margin.
 
-Reports hold counts of the tokenizer. Until its tables are there (`Counter.exact`), estimates are no match for them: then
+Reports hold counts of the tokenizer, and estimates are no match for them: until its tables are there (`Counter.exact`),
 only what came after the reported request is estimated.
 """
 

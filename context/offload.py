@@ -10,16 +10,21 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .budget import Budget
-from .messages import Content, Pointer, Text, ToolMessage, UserMessage
-from .preview import preview
+from .messages import Content, Pointer, Text, ToolMessage, UserMessage, clean, shown
+from .preview import PREVIEW_TOKENS, preview
 from .storage import Storage
 from .stubs import pointer_text
 from .tokens import Counter
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_LENGTH = 40
+_LEAST_PREVIEW = 60
+"""Tokens of a preview where many results share a step."""
+POINTER_TOKENS = 120
+"""Tokens of a pointer around its preview, at most: mark, size, path and hint. A shorter text gains nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,69 +38,90 @@ class Offloader:
     """Whether the model has a tool to read files with; the hint names only tools that are there."""
 
     def results(self, messages: Sequence[ToolMessage], budget: Budget) -> tuple[ToolMessage, ...]:
-        """The results of one step, each and all together within the budget's limits; the largest go first."""
-        kept = [self._limited(message, budget.result_limit) for message in messages]
-        while self.counter.messages(kept) > budget.step_limit:
-            largest = max(range(len(kept)), key=lambda at: _loose(kept[at], self.counter))
-            if _loose(kept[largest], self.counter) <= self.counter.text(preview_of(kept[largest])):
+        """The results of one step, each and all together within the budget's limits; the largest go first.
+
+        Raises `StorageError`. Previews are shorter where there are many results.
+        """
+        tokens = max(_LEAST_PREVIEW, min(PREVIEW_TOKENS, budget.step_limit // (2 * max(1, len(messages)))))
+        kept = [self._result(message, budget.result_limit, tokens) for message in messages]
+        while self._size(kept) > budget.step_limit:
+            largest = max(range(len(kept)), key=lambda at: self._whole(kept[at].content))
+            if self._whole(kept[largest].content) <= tokens + POINTER_TOKENS:
                 break
-            kept[largest] = self._limited(kept[largest], 0)
+            kept[largest] = self._result(kept[largest], 0, tokens)
         return tuple(kept)
 
     def user(self, message: UserMessage, budget: Budget) -> UserMessage:
-        """The message, its text in a file if it is over the limit."""
-        content = tuple(
-            self._user_text(block) if _over(block, budget.user_limit, self.counter) else block
-            for block in message.content
-        )
+        """The message, its text in a file if it is over the limit. Raises `StorageError`."""
+        content = self._reduced(message.content, budget.user_limit, PREVIEW_TOKENS, self._user_pointer)
         return replace(message, content=content)
 
-    def _limited(self, message: ToolMessage, limit: int) -> ToolMessage:
-        content = tuple(
-            self.pointer(block.text, message.tool)
-            if isinstance(block, Text) and _over(block, limit, self.counter)
-            else block
-            for block in message.content
-        )
-        return replace(message, content=content)
+    def pointer(self, text: str, tool: str, tokens: int = PREVIEW_TOKENS) -> Pointer:
+        """Writes a tool's result to `large_tool_results/` and returns what stands for it. Raises `StorageError`.
 
-    def pointer(self, text: str, tool: str) -> Pointer:
-        """Writes a tool's result to `large_tool_results/` and returns what stands for it. Raises `StorageError`."""
+        `tokens` is what its preview has at most.
+        """
         name = _UNFIT.sub("_", tool)[:_NAME_LENGTH] or "tool"
-        return self._write(text, f"large_tool_results/{self.session}", f"{name}.txt", f"The result of {name}")
+        folder = f"large_tool_results/{self.session}"
+        return self._write(text, folder, lambda number: f"{number}-{name}.txt", f"The result of {name}", tokens)
 
-    def _user_text(self, block: Content) -> Content:
-        if not isinstance(block, Text):
-            return block
-        return self._write(block.text, f"conversation_history/{self.session}", "", "The user's message")
+    def _user_pointer(self, text: str) -> Pointer:
+        folder = f"conversation_history/{self.session}"
+        return self._write(text, folder, lambda number: f"user-{number}.md", "The user's message", PREVIEW_TOKENS)
 
-    def _write(self, text: str, folder: str, name: str, what: str) -> Pointer:
-        data = text.encode("utf-8", "replace")
+    def _result(self, message: ToolMessage, limit: int, tokens: int) -> ToolMessage:
+        write = partial(self.pointer, tool=message.tool, tokens=tokens)
+        return replace(message, content=self._reduced(message.content, limit, tokens, write))
+
+    def _reduced(
+        self, content: tuple[Content, ...], limit: int, tokens: int, write: Callable[[str], Pointer]
+    ) -> tuple[Content, ...]:
+        """Blocks whose texts are together within `limit`, or each too short for a pointer to be shorter."""
+        blocks = list(content)
+        while self._whole(blocks) > limit:
+            at = max(range(len(blocks)), key=lambda at: self._whole(blocks[at : at + 1]))
+            block = blocks[at]
+            if not isinstance(block, Text) or self.counter.about(block.text) <= tokens + POINTER_TOKENS:
+                break
+            blocks[at] = write(block.text)
+        return tuple(blocks)
+
+    def _whole(self, blocks: Sequence[Content]) -> int:
+        """Tokens of the blocks that are no pointers."""
+        return sum(self.counter.about(block.text) for block in blocks if isinstance(block, Text))
+
+    def _size(self, messages: Sequence[ToolMessage]) -> int:
+        """Tokens of the messages in the view."""
+        return sum(self.counter.about(shown(block)) for message in messages for block in message.content)
+
+    def _write(self, text: str, folder: str, name: Callable[[int], str], what: str, tokens: int) -> Pointer:
+        text = clean(text)
+        data = text.encode()
         path = self.storage.shown(self._create(folder, name, data))
         lines = text.count("\n") + (not text.endswith("\n"))
-        tokens = self.counter.text(text)
+        size = self.counter.about(text)
         return Pointer(
             path=path,
             sha256=hashlib.sha256(data).hexdigest(),
             bytes=len(data),
             lines=lines,
-            tokens=tokens,
+            tokens=size,
             shown=pointer_text(
                 what=what,
                 path=path,
                 size=len(data),
                 lines=lines,
-                tokens=tokens,
-                preview=preview(text),
+                tokens=size,
+                preview=preview(text, tokens=tokens, count=self.counter.text),
                 hint=self._hint(),
             ),
         )
 
-    def _create(self, folder: str, name: str, data: bytes) -> str:
-        """The name of a new file: `<n>-<tool>.txt` or `user-<n>.md`, where n is the next number that is free."""
+    def _create(self, folder: str, name: Callable[[int], str], data: bytes) -> str:
+        """Writes a new file under `name` of the next number that is free, and returns its full name."""
         number = len(self.storage.names(folder)) + 1
         while True:
-            full = f"{folder}/{number}-{name}" if name else f"{folder}/user-{number}.md"
+            full = f"{folder}/{name(number)}"
             try:
                 self.storage.create(full, data)
             except FileExistsError:
@@ -106,18 +132,4 @@ class Offloader:
     def _hint(self) -> str:
         if not self.can_read():
             return "What is worth knowing of it:"
-        return "Read on with read_file (offset, limit), or search it with grep on this path. Its edges and errors:"
-
-
-def preview_of(message: ToolMessage) -> str:
-    """The preview of a result's text blocks."""
-    return preview("\n".join(block.text for block in message.content if isinstance(block, Text)))
-
-
-def _over(block: Content, limit: int, counter: Counter) -> bool:
-    return isinstance(block, Text) and counter.text(block.text) > limit
-
-
-def _loose(message: ToolMessage, counter: Counter) -> int:
-    """Tokens of the result's blocks that are still whole."""
-    return sum(counter.text(block.text) for block in message.content if isinstance(block, Text))
+        return "Read on with read_file (offset, limit) at this path. Its edges and errors:"

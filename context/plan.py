@@ -24,12 +24,16 @@ def plan_cut(
 ) -> Plan | None:
     """The cut that keeps as much as fits into `keep` tokens (or `keep_messages` messages), but at least the last group.
 
-    A group is an answer with the results of its calls; calls that are still open stay. None when nothing can go.
+    A group is an answer with the results of its calls; calls that are still open stay. At most half of what is there is
+    kept, so that a cut of little is worth a summary all the same. None when nothing can go.
     """
     cuts = _cuts(messages)
     if not cuts:
         return None
     tails = _tail_costs(messages, cost)
+    keep = min(keep, tails[0] // 2)
+    if keep_messages is not None:
+        keep_messages = min(keep_messages, len(messages) // 2)
     fits = [cut for cut in cuts if _fits(cut, len(messages), tails, keep, keep_messages)]
     cut = fits[0] if fits else cuts[-1]
     return Plan(evicted=tuple(messages[:cut]), kept=tuple(messages[cut:]))

@@ -6,51 +6,101 @@ A preview says how much it leaves out, line by line, so that nobody takes it for
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 EDGE_LINES = 5
 """Lines shown of the beginning and of the end."""
 LINE_CHARACTERS = 1_000
 """Characters shown of one line at most."""
-PREVIEW_CHARACTERS = 1_600
-"""Characters of a whole preview, about 400 tokens."""
+PREVIEW_TOKENS = 400
+"""Tokens of a whole preview at most."""
 ERROR_LINES = 4
-"""Lines shown between the edges because they report an error."""
+"""Lines shown between the edges because they report an error: the last ones."""
 
 _ERROR = re.compile(
-    r"\b(error|exception|traceback|failed|failure|fatal|panic|assert(ion)?error|segfault|undefined)\b|^E\s",
+    r"\b(error|\w+error|exception|\w+exception|traceback|failed|failure|fatal|panic|assert|segfault|undefined)\b|^E\s",
     re.IGNORECASE,
 )
+_SIGNS = (
+    *("rror", "xception", "raceback", "ailed", "ailure", "atal", "anic", "ssert", "egfault", "ndefined"),
+    *("RROR", "XCEPTION", "FAILED", "FAILURE", "FATAL", "PANIC", "ASSERT", "UNDEFINED", "\nE "),
+)
+"""What is in every line that `_ERROR` takes but the oddly spelled: finding them in millions of lines costs little."""
+_CANDIDATES = 100
+"""Lines with a sign that are looked at."""
+_FEWEST_CHARACTERS = 100
 
 
-def preview(text: str) -> str:
-    """At most about 1,600 characters of `text`, each line with its number."""
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    chosen = _chosen(lines)
-    width = min(LINE_CHARACTERS, max(80, PREVIEW_CHARACTERS // max(1, len(chosen)) - 10))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    number: int
+    text: str
+
+
+def preview(text: str, *, tokens: int = PREVIEW_TOKENS, count: Callable[[str], int]) -> str:
+    """The lines of `text` worth seeing, each with its number, in at most about `tokens` tokens by `count`."""
+    lines = _chosen(text)
+    characters = 4 * tokens
+    while True:
+        shown = _render(lines, characters)
+        if count(shown) <= tokens or characters <= _FEWEST_CHARACTERS:
+            return shown
+        characters = characters * 3 // 4
+
+
+def _render(lines: Sequence[_Line], characters: int) -> str:
+    width = _width([len(line.text) for line in lines], characters - 10 * len(lines))
     shown: list[str] = []
     previous = -1
-    for number in chosen:
-        if number > previous + 1:
-            shown.append(f"… {number - previous - 1:,} lines not shown")
-        shown.append(f"{number + 1}→{_cut(lines[number], width)}")
-        previous = number
+    for line in lines:
+        if line.number > previous + 1:
+            shown.append(f"… {line.number - previous - 1:,} lines not shown")
+        shown.append(f"{line.number + 1}→{_cut(line.text, width)}")
+        previous = line.number
     return "\n".join(shown)
 
 
-def _chosen(lines: Sequence[str]) -> list[int]:
-    """Which lines to show: the edges, and the last errors between them."""
-    if len(lines) <= 2 * EDGE_LINES:
-        return list(range(len(lines)))
-    inner = range(EDGE_LINES, len(lines) - EDGE_LINES)
-    errors = [number for number in inner if _ERROR.search(lines[number][:LINE_CHARACTERS])]
-    edges = [*range(EDGE_LINES), *range(len(lines) - EDGE_LINES, len(lines))]
-    return sorted([*edges, *errors[-ERROR_LINES:]])
+def _width(lengths: Sequence[int], room: int) -> int:
+    """Characters that a line may have so that all together have `room`; short lines leave theirs to the long ones."""
+    for position, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - position)
+        if length > share:
+            return max(10, min(LINE_CHARACTERS, share))
+        room -= length
+    return LINE_CHARACTERS
+
+
+def _chosen(text: str) -> list[_Line]:
+    """The lines to show: the edges, and the last errors between them."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    last = len(lines) - EDGE_LINES
+    if last <= EDGE_LINES:
+        numbers = list(range(len(lines)))
+    else:
+        errors = [number for number in _errors(text) if EDGE_LINES <= number < last]
+        numbers = sorted([*range(EDGE_LINES), *errors[:ERROR_LINES], *range(last, len(lines))])
+    return [_Line(number=number, text=lines[number]) for number in numbers]
+
+
+def _errors(text: str) -> list[int]:
+    """The numbers of the last lines that report an error, the last first; enough of them to spare some at the edge."""
+    found: list[int] = []
+    signs = {sign: text.rfind(sign) for sign in _SIGNS}
+    for _ in range(_CANDIDATES):
+        at = max(signs.values())
+        if at < 0 or len(found) == ERROR_LINES + EDGE_LINES:
+            break
+        begin = text.rfind("\n", 0, at + 1) + 1
+        if _ERROR.search(text[begin : begin + LINE_CHARACTERS].partition("\n")[0]):
+            found.append(text.count("\n", 0, begin))
+        signs |= {sign: text.rfind(sign, 0, begin) for sign, position in signs.items() if position >= begin - 1}
+    return found
 
 
 def _cut(line: str, width: int) -> str:
     if len(line) <= width:
         return line
-    return f"{line[:width]}… {len(line) - width:,} characters of this line not shown"
+    return f"{line[:width]}… {len(line) - width:,} characters not shown"

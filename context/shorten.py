@@ -1,15 +1,16 @@
 """Shortening: long string arguments of old write and edit calls become stubs, because the file holds what came of them.
 
-Only the view changes, by one `Shortened` entry for all of them; the log keeps every argument whole.
+Calls that failed or never ran keep their arguments: nothing else in the view has them. Only the view changes, by one
+`Shortened` entry for all of them; the log keeps every argument whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from .entries import ArgumentStub
-from .messages import AssistantMessage, Message, ToolCall
+from .messages import AssistantMessage, Message, ToolCall, ToolMessage
 from .stubs import STUB_MARK, argument_stub
 from .tokens import Counter
 
@@ -31,8 +32,9 @@ def plan_shortening(messages: Sequence[Message], keep: int, counter: Counter) ->
     """Stubs for the long arguments of `messages` that are older than the newest `keep` tokens."""
     stubs: list[ArgumentStub] = []
     saved = 0
+    done = {message.call_id for message in messages if isinstance(message, ToolMessage) and not message.is_error}
     for message in _older(messages, keep, counter):
-        for stub, text in _stubs(message):
+        for stub, text in _stubs(message, done):
             gain = counter.text(text) - counter.text(stub.shown)
             if gain > 0:
                 stubs.append(stub)
@@ -49,10 +51,11 @@ def _older(messages: Sequence[Message], keep: int, counter: Counter) -> Sequence
     return ()
 
 
-def _stubs(message: Message) -> Iterator[tuple[ArgumentStub, str]]:
+def _stubs(message: Message, done: Container[str]) -> Iterator[tuple[ArgumentStub, str]]:
+    """Stubs for the calls of `message` that are in `done`."""
     if isinstance(message, AssistantMessage):
         for call in message.calls:
-            if call.name in SHORTENED_TOOLS:
+            if call.name in SHORTENED_TOOLS and call.id in done:
                 yield from _call_stubs(message, call)
 
 

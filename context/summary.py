@@ -7,6 +7,7 @@ can be had, one is made from the log's facts.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from .entries import Todo
 from .facts import Facts
-from .messages import AssistantMessage, Message, Reasoning, Text, ToolCall, ToolMessage, text_of
+from .messages import AssistantMessage, Message, Reasoning, Text, ToolCall, ToolMessage, clean, text_of
 from .tokens import Counter
 
 HEADINGS = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
@@ -25,6 +26,11 @@ _SHARE = 0.6
 """Share of the summarizer's window that the material of one request takes at most: counts are not exact."""
 _RESULT_CHARACTERS = 4_000
 """Characters of one result or argument that the summarizer sees; the whole stands in the archive."""
+_CUT_TOKENS = 12
+"""Tokens of the words that say that a text was cut."""
+_FOCUS_CHARACTERS = 1_000
+EARLIER = "\n\n## EARLIER RECORD\n"
+"""Leads the last summary of a model in a summary without one."""
 
 Ask = Callable[[str, int], Awaitable[str]]
 """Sends one prompt to a model and returns its answer; the second argument is the most tokens it may have."""
@@ -53,19 +59,21 @@ async def summarize(
     counter: Counter,
 ) -> str:
     """A summary of `messages` of about `limit` tokens at most, with `previous` merged in. Raises `NoSummary`."""
+    limit = min(limit, by.window // 8)
     room = max(500, int(by.window * _SHARE) - 2 * limit - counter.text(PROMPT.read_text("utf-8")))
-    record = previous
-    for part in _parts([transcript(message) for message in messages], room, counter):
-        record = await _one(part, record, focus, limit, by)
+    record = previous and cut_text(previous, 2 * limit, counter)
+    texts = [transcript(message) for message in messages]
+    for part in await asyncio.to_thread(lambda: list(_parts(texts, room, counter))):
+        record = cut_text(await _one(part, record, focus, limit, by), limit, counter)
     if record is None:
         raise NoSummary("there is nothing to summarize")
-    return _cut(record, limit, counter)
+    return record
 
 
 async def _one(part: str, record: str | None, focus: str | None, limit: int, by: Summarizer) -> str:
     prompt = summary_prompt(part, previous=record, focus=focus, limit=limit)
     for _ in range(_ATTEMPTS):
-        answer = (await by.ask(prompt, 2 * limit)).strip()
+        answer = clean(await by.ask(prompt, 2 * limit)).strip()
         if is_summary(answer):
             return answer
     raise NoSummary("the model gave no summary")
@@ -74,7 +82,7 @@ async def _one(part: str, record: str | None, focus: str | None, limit: int, by:
 def summary_prompt(material: str, *, previous: str | None, focus: str | None, limit: int) -> str:
     """The whole text of a summary request. Braces in the material are never read as places to fill."""
     head, _, tail = PROMPT.read_text("utf-8").partition("{limit}")
-    attention = f" The user wants attention to: {focus}" if focus else ""
+    attention = f" The user wants attention to: {focus[:_FOCUS_CHARACTERS]}" if focus else ""
     text = head + str(int(limit * 0.7)) + tail.replace("{focus}", attention)
     earlier = f"\n# Record of the earlier part\n\n{previous}\n" if previous else ""
     return f"{text}\n---\n{earlier}\n# Conversation\n\n{material}\n"
@@ -137,18 +145,15 @@ def _pieces(text: str, room: int, counter: Counter) -> Iterator[str]:
     yield from _pieces(text[middle:], room, counter)
 
 
-def _cut(summary: str, limit: int, counter: Counter) -> str:
-    """The summary without the lines past `limit` tokens."""
-    if counter.text(summary) <= limit:
-        return summary
-    kept: list[str] = []
-    used = 0
-    for line in summary.split("\n"):
-        used += counter.text(line) + 1
-        if used > limit - 10:
-            break
-        kept.append(line)
-    return "\n".join(kept) + "\n… (the summary was longer than its limit)"
+def cut_text(text: str, limit: int, counter: Counter) -> str:
+    """The beginning of `text` that has at most about `limit` tokens, at the end of a line where that loses little."""
+    if counter.text(text) <= limit:
+        return text
+    end = min(len(text), 8 * max(0, limit))
+    while end > 0 and counter.text(text[:end]) > limit - _CUT_TOKENS:
+        end = end * 9 // 10
+    line = text.rfind("\n", end // 2, end)
+    return f"{text[: line if line > 0 else end]}\n… (the summary was longer than its limit)"
 
 
 def summary_without_model(
@@ -160,7 +165,7 @@ def summary_without_model(
     limit: int,
     counter: Counter,
 ) -> str:
-    """The four sections from the log alone: the same log gives the same text."""
+    """The four sections from the log alone: the same log gives the same text. `previous` is the last one of a model."""
     calls = [call for message in messages if isinstance(message, AssistantMessage) for call in message.calls]
     said = [
         message.text.strip() for message in messages if isinstance(message, AssistantMessage) and message.text.strip()
@@ -172,7 +177,6 @@ def summary_without_model(
         "No model wrote this record; the archive has the conversation itself.",
         f"{len(messages)} messages left the view. Tools run: {counts or 'none'}.",
         *([f"Last words of the agent: {_line(said[-1])}"] if said else []),
-        *(["", "Earlier record:", previous] if previous else []),
     ]
     sections = (
         ["See the requests above, word for word."],
@@ -181,7 +185,10 @@ def summary_without_model(
         todo or ["See the newest request."],
     )
     text = "\n\n".join(f"## {name}\n" + "\n".join(lines) for name, lines in zip(HEADINGS, sections, strict=True))
-    return _cut(text, limit, counter)
+    if not previous:
+        return cut_text(text, limit, counter)
+    text = cut_text(text, limit // 2, counter)
+    return text + EARLIER + cut_text(previous, limit - counter.text(text) - _CUT_TOKENS, counter)
 
 
 def _line(text: str) -> str:

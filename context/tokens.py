@@ -84,8 +84,8 @@ class Counter:
         if len(text) <= _SAMPLED:
             return self.text(text)
         step = len(text) // _SAMPLES
-        counted = sum(self._count(text[at : at + _PIECE]) for at in range(0, step * _SAMPLES, step))
-        return round(counted * len(text) / (_SAMPLES * min(_PIECE, step)))
+        counted = sum(self.text(text[at : at + _PIECE]) for at in range(0, step * _SAMPLES, step))
+        return round(counted * len(text) / (_SAMPLES * _PIECE))
 
     def message(self, message: Message) -> int:
         """Tokens of a message with what surrounds it on the wire."""

@@ -2,6 +2,7 @@
 
 Paths are strings as the model wrote them, absolute or relative to the working directory; a backend resolves them,
 links included, and raises `BackendError` for anything outside what it serves. Every failure is a `BackendError`.
+What an agent remembers of the files it saw is `memory.FileMemory`; a backend only carries it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from .memory import FileMemory
+
 
 class BackendError(Exception):
     """Something that the model can be told, in one sentence."""
+
+
+class ChangedError(BackendError):
+    """The file is no longer the one that `write` was told to expect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +29,7 @@ class FileInfo:
     path: str
     kind: Literal["file", "directory", "other"]
     size: int
-    """Bytes; for a directory the number of its entries."""
+    """Bytes; for a directory the number of its entries, or -1 where they were not counted."""
     modified: float
     """Seconds since the epoch."""
     link: bool = False
@@ -35,6 +42,10 @@ class Match:
     path: str
     line: int
     text: str
+    column: int = 1
+    """The byte of the line, from 1, at which `text` begins: above 1 where a long line was cut around the match."""
+    cut: bool = False
+    """The line goes on after `text`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +62,20 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Files whose path matched, and what was left out."""
+
+    paths: tuple[str, ...]
+    """Newest first."""
+    total: int
+    """Files that matched, also those beyond the limit."""
+    skipped: int = 0
+    """Folders that could not be read."""
+    incomplete: str | None = None
+    """Why the search stopped before it had seen everything, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
     """A command that has run."""
 
@@ -61,17 +86,27 @@ class Executed:
     signal: int | None = None
     timed_out: bool = False
     left_running: bool = False
-    """A child of the command still holds its output open."""
+    """Something that the command started still runs."""
     dropped: int = 0
     """Bytes between head and tail that were not kept in `output`."""
+    dropped_at: int = 0
+    """Where in `output` they would stand."""
     seconds: float = 0.0
+    directory: str = "."
+    """Where it ran."""
 
 
 class Backend(Protocol):
     """Files and a shell, somewhere."""
 
+    @property
+    def memory(self) -> FileMemory:
+        """Which content of which file this agent has seen."""
+        ...
+
     def resolve(self, path: str) -> str:
-        """The path that all spellings of it share, as approvals and the log name it. Raises `BackendError`."""
+        """The path that all spellings of it share, as approvals and the log name it: relative to the workspace where
+        it lies within (whatever the working directory is), else absolute. Raises `BackendError`."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None:
@@ -82,24 +117,36 @@ class Backend(Protocol):
         """`size` bytes from byte `start` of a regular file; None reads to the end."""
         ...
 
-    async def write(self, path: str, data: bytes) -> None:
-        """Makes `data` the content of `path`, its folders with it; modes and links stay as they are."""
+    async def fingerprint(self, path: str) -> str | None:
+        """A text that changes when the content of the file does; None where there is no file."""
+        ...
+
+    async def write(self, path: str, data: bytes, *, expected: str | None = None) -> str:
+        """Makes `data` the content of `path`, its folders with it; modes and links stay as they are.
+
+        Returns the new fingerprint. Raises `ChangedError`, and writes nothing, if the file's fingerprint is no longer
+        `expected`; an empty text expects that there is no file, None expects nothing.
+        """
         ...
 
     async def list(self, path: str) -> tuple[FileInfo, ...]:
         """The entries of a folder, sorted by name."""
         ...
 
-    async def glob(self, pattern: str, path: str, *, limit: int) -> tuple[tuple[str, ...], bool]:
-        """Up to `limit` files below `path` that match, newest first, and whether there were more."""
+    async def glob(self, pattern: str, path: str, *, limit: int) -> Listed:
+        """Up to `limit` files below `path` whose path relative to it matches, newest first."""
         ...
 
     async def grep(
         self, pattern: str, path: str, *, glob: str | None, literal: bool, ignore_case: bool, limit: int
     ) -> Found:
-        """Up to `limit` matching lines below `path`."""
+        """Up to `limit` matching lines below `path`, by path and line; `glob` takes only files that it matches."""
         ...
 
     async def execute(self, command: str, *, limit: float, on_output: Callable[[bytes], None] | None) -> Executed:
         """Runs a shell command in the working directory for at most `limit` seconds; `on_output` gets each chunk."""
+        ...
+
+    async def aclose(self) -> None:
+        """Ends what commands left running."""
         ...

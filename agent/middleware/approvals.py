@@ -10,7 +10,7 @@ import asyncio
 import json
 
 from ...context.messages import ToolCall
-from ..approvals.policy import Decision, Policy
+from ..approvals.policy import Decision, Policy, subject_of
 from ..backends.protocol import Backend, BackendError
 from ..events import Approval, ApprovalAsked, Denied
 from ..tool import Tool, ToolResult
@@ -40,22 +40,16 @@ class Approvals(Middleware):
     async def wrap_tool(self, run: RunState, call: ToolCall, tool: Tool | None, handle: ToolHandler) -> ToolResult:
         if tool is None or call.error is not None:
             return await handle(call)
-        decision = self._policy.decide(call, tool, self._subject(call, tool))
+        try:
+            subject = subject_of(call, tool, self._backend.resolve)
+        except BackendError:
+            return await handle(call)  # it fails for the same reason, in the tool's own words
+        decision = self._policy.decide(call, tool, subject)
         if decision.kind == "ask" and self._interactive:
             decision = await self._ask(run, call, decision)
         if decision.kind == "allow":
             return await handle(call)
         return self._deny(run, call, decision)
-
-    def _subject(self, call: ToolCall, tool: Tool) -> str | None:
-        """What rules look at: the resolved path, or the command as it is."""
-        value = call.arguments.get(tool.subject) if tool.subject else None
-        if not isinstance(value, str) or tool.access == "execute":
-            return value if isinstance(value, str) else None
-        try:
-            return self._backend.resolve(value)
-        except BackendError:
-            return value
 
     async def _ask(self, run: RunState, call: ToolCall, decision: Decision) -> Decision:
         """One question at a time, in the order of the calls."""

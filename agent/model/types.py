@@ -59,6 +59,7 @@ class CallDelta:
     index: int
     name: str
     arguments: str
+    """The piece of the arguments' text that has arrived; empty where only the name has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,75 @@
+"""Fixtures of the context layer's tests: real files, the real tokenizer, and a session with its ladder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from deepagent.agent.storage import DiskStorage
+from deepagent.agent.tokenizer import load_encoder
+from deepagent.context.session import Session
+from deepagent.context.tokens import Counter
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `context_samples`: test folders are no packages
+
+from context_samples import Rig
+
+
+@pytest.fixture(scope="session")
+def tables() -> Counter:
+    """A counter with the real tables, shared: loading them takes half a second."""
+    counter = Counter(load_encoder)
+    counter.prepare()
+    assert counter.exact
+    return counter
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> DiskStorage:
+    """Files in a project and their twins in a home."""
+    return DiskStorage(tmp_path / "project" / ".deepagents", tmp_path / "home" / "twins", prefix=".deepagents")
+
+
+@pytest.fixture
+def session(storage: DiskStorage) -> Iterator[Session]:
+    """A new session."""
+    session = Session.start(storage, workspace="/w", cwd="/w")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def rig(session: Session) -> Callable[..., Rig]:
+    """Makes a ladder on the session: `rig(window=16_000, answers=["…"])`."""
+
+    def make(**options: object) -> Rig:
+        return Rig(session, **options)  # pyright: ignore[reportArgumentType] - a test passes what `Rig` takes
+
+    return make
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Makes a file system with so many KiB: only root may."""
+    if os.geteuid() != 0:
+        pytest.skip("a small file system can be mounted by root only")
+    mounted: list[Path] = []
+
+    def mount(size: int) -> Path:
+        folder = tmp_path / f"disk{len(mounted)}"
+        folder.mkdir()
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)], check=False, capture_output=True
+        )
+        if done.returncode:
+            pytest.skip(f"no small file system can be mounted here: {done.stderr.decode().strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
