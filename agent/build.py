@@ -54,6 +54,8 @@ class Extras:
     """Somebody watches the events and answers `ApprovalAsked`."""
     model: Model | None = None
     """A model of the caller's own, instead of the one that the settings name."""
+    demo: Path | None = None
+    """The script behind the model name `demo`."""
 
 
 def create_deep_agent(
@@ -93,7 +95,7 @@ def build(
 ) -> Agent:
     """The agent. Raises `ConfigError`, `AuthError`, `SessionError` or `StorageError`."""
     credentials = load_credentials(workspace.user)
-    open_named = partial(_open_model, settings=settings, environ=environ, keys=credentials.keys)
+    open_named = partial(_open_model, settings=settings, environ=environ, keys=credentials.keys, demo=extras.demo)
     model = extras.model or open_named(_model_name(settings))
     summary_model = open_named(settings.summary_model) if settings.summary_model else model
     info = model_info(model.name)
@@ -161,13 +163,16 @@ def _model_name(settings: Settings) -> str:
     return settings.model
 
 
-def _open_model(name: str, *, settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str]) -> Model:
+def _open_model(
+    name: str, *, settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], demo: Path | None
+) -> Model:
     return open_model(
         name,
         lane=settings.provider.lane,
         keys=lambda variable: environ.get(variable) or keys.get(variable),
         environ=environ,
         window=settings.context.window,
+        demo=demo,
     )
 
 

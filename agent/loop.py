@@ -18,6 +18,7 @@ from ..context.entries import UsageReported
 from ..context.ladder import Ladder
 from ..context.messages import AssistantMessage, Part, StopReason, Text, ToolCall, UserMessage, clean, new_id, timestamp
 from ..context.session import Session
+from ..context.tokens import estimate
 from .events import (
     Answered,
     AnswerWithdrawn,
@@ -102,6 +103,8 @@ class Loop:
 
     async def _take(self, prompt: str, run: RunState) -> None:
         text = self.masker.mask(clean(prompt))
+        if estimate(text) > self.ladder.budget.user_limit // 2:
+            await asyncio.to_thread(self.prepare_counter)
         message = UserMessage(id=new_id(), time=timestamp(self.session.clock), content=(Text(text=text),))
         message = self.ladder.admit_user(message)
         self.session.say(message)
@@ -173,7 +176,9 @@ class Loop:
     async def _log_answer(self, completed: Completed, run: RunState) -> Answer:
         parts = tuple(self._with_own_id(part) for part in completed.content)
         message = self._message(tuple(self._masked(part) for part in parts), completed.stop)
-        await self._log_usage(completed, message, run)
+        await asyncio.to_thread(self.prepare_counter)
+        self._measure()
+        self._log_usage(completed, message, run)
         self.session.say(message)
         await asyncio.to_thread(self.session.sync)
         run.emit(Answered(message=message, usage=completed.usage, cost=self.price(completed)))
@@ -192,13 +197,11 @@ class Loop:
         arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
         return replace(part, arguments=arguments)
 
-    async def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState) -> None:
+    def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState) -> None:
         """Notes what the call used, beside what our own count of it is. The view is still that of the request."""
         if completed.usage is None:
             run.cost = None if self.price(completed) is None else run.cost
             return
-        await asyncio.to_thread(self.prepare_counter)
-        self._measure()
         cost = self.price(completed)
         entry = UsageReported(
             **self.session.header(),

@@ -35,6 +35,7 @@ from ..agent.workspace import find_workspace
 from ..context.budget import ContextSettings
 from ..context.storage import log_name
 from .gauge import gauge_line, tokens
+from .options import DEMO_SCRIPT
 from .terminal import plain
 
 PROMPT = (
@@ -43,7 +44,7 @@ PROMPT = (
 )
 WINDOW = 8_000
 """Tokens of the demo's window: small, so that it fills within a minute."""
-_HERE = Path(__file__).parent
+_REPOSITORY = Path(__file__).with_name("demo-repo")
 _WIDTH = 76
 """Columns; the gauge stands at their end."""
 _SUBJECT = 54
@@ -54,7 +55,7 @@ def run_demo() -> int:
     """Runs the demo; the exit code says whether its repository ended with green tests."""
     folder = Path(tempfile.mkdtemp(prefix="deepagent-demo-"))
     shop = folder / "shop"
-    shutil.copytree(_HERE / "demo-repo", shop, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(_REPOSITORY, shop, ignore=shutil.ignore_patterns("__pycache__"))
     make_repository(shop, "A small shop")
     return asyncio.run(_play(shop, folder / "user"))
 
@@ -62,12 +63,12 @@ def run_demo() -> int:
 async def _play(shop: Path, user: Path) -> int:
     environ = {**os.environ, "DEEPAGENT_HOME": str(user)}
     settings = Settings(
-        model=f"scripted:{_HERE / 'demo.yaml'}",
+        model="demo",
         context=ContextSettings(window=WINDOW),
         permissions=PermissionSettings(mode="yolo"),
     )
     workspace = find_workspace(shop, environ=environ)
-    agent = build(settings, workspace, environ=environ, choice=Choice(), extras=Extras())
+    agent = build(settings, workspace, environ=environ, choice=Choice(), extras=Extras(demo=DEMO_SCRIPT))
     print(f"deepagent demo: {PROMPT}\nThe repository: {shop}\nThe model is scripted; everything else is real.\n")
     narrator = _Narrator()
     async with aclosing(agent.astream(PROMPT)) as events:

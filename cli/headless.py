@@ -24,7 +24,7 @@ from ..agent.workspace import find_workspace
 from ..context.storage import StorageError
 from .debug import DebugLog
 from .first_steps import default_model, first_steps
-from .options import PICK, RunOptions
+from .options import DEMO_SCRIPT, PICK, RunOptions
 from .printers import Ending, Json, JsonPrinter, Printer, StreamPrinter, TextPrinter, result_object, say
 from .settings import LoadedSettings, load_settings
 from .standard_input import read_input
@@ -124,7 +124,8 @@ class _Run:
                 raise AuthError(await first_steps())
             settings = replace(settings, model=model)
         choice = Choice(session=options.session, fork=options.fork, persist=options.persist)
-        agent = build(settings, workspace, environ=os.environ, choice=choice, extras=Extras(add_dirs=options.add_dirs))
+        extras = Extras(add_dirs=options.add_dirs, demo=DEMO_SCRIPT)
+        agent = build(settings, workspace, environ=os.environ, choice=choice, extras=extras)
         for notice in agent.notices:
             say(notice)
         return agent

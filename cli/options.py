@@ -8,6 +8,8 @@ from typing import Literal
 
 OutputFormat = Literal["text", "json", "stream-json"]
 
+DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
+"""What the model `demo` answers."""
 NEWEST = ""
 """The session that `--continue` means."""
 PICK = "?"

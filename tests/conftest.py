@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-_REAL_CONNECT = socket.socket.connect
 _LOOPBACK = ("127.", "::1", "localhost")
+_Address = str | bytes | tuple[str, int] | tuple[str, int, int, int]
 
 
-def _loopback_only(self: socket.socket, address: object) -> None:
+class _LoopbackSocket(socket.socket):
     """Connects to this machine, or fails the test."""
-    if isinstance(address, tuple) and not str(address[0]).startswith(_LOOPBACK):
-        raise AssertionError(f"a test tried to reach {address!r}")
-    _REAL_CONNECT(self, address)  # pyright: ignore[reportArgumentType]
+
+    def connect(self, address: _Address, /) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if isinstance(address, tuple) and not address[0].startswith(_LOOPBACK):
+            raise AssertionError(f"a test tried to reach {address!r}")
+        super().connect(address)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +33,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+    monkeypatch.setattr(socket, "socket", _LoopbackSocket)
     return home
 
 

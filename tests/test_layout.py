@@ -116,6 +116,12 @@ def test_links_in_documents_lead_to_files() -> None:
     assert broken == []
 
 
+def test_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text() + (ROOT / "docs" / "decisions" / "README.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"{page})" not in index} == set()
+
+
 def test_lists_agree_and_pin_every_package_by_hash() -> None:
     pins: dict[str, dict[str, str]] = {}
     for name in ("build", "run", "test"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -21,7 +22,10 @@ class ContextCare(Middleware):
         self._ladder = ladder
 
     async def before_model(self, run: RunState) -> None:
-        await self._ladder.make_room()
+        ladder = self._ladder
+        if not ladder.counter.exact and ladder.used.tokens > ladder.budget.trim // 2:
+            await asyncio.to_thread(ladder.counter.prepare)
+        await ladder.make_room()
 
     async def wrap_model(self, run: RunState, request: ModelRequest, call: ModelHandler) -> AsyncIterator[Delta]:
         attempt = 0

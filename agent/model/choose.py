@@ -61,7 +61,7 @@ def open_model(
 
     `keys` gives keys by the names of their variables, `environ` those that it has not, and addresses. `window`
     (tokens) is for servers that are told what to serve. `demo` is the script behind the name `demo`. The model has the
-    attributes `lane` and `endpoint`. Raises `AuthError` where a key is missing, `ConfigError` where a name means nothing.
+    attributes `lane` and `endpoint`. Raises `AuthError` for a missing key, `ConfigError` for a name that means nothing.
     """
     if name.startswith("scripted:"):
         return ScriptedModel(Path(name.removeprefix("scripted:")), name=name)

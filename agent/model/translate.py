@@ -30,7 +30,7 @@ from .transport import transport_error
 
 Headers = Mapping[str, str]
 
-_SPEED = re.compile(r"per minute|\bTPM\b|rate[ _]limit", re.IGNORECASE)
+_SPEED = re.compile(r"per minute|\bTPM\b|rate[ _]limit|too many requests", re.IGNORECASE)
 _KEY_WRONG = re.compile(
     r"(?:api|access)[ _-]?key|\bunauthori[sz]ed|authentication|invalid[ _]token|not logged in", re.IGNORECASE
 )
@@ -102,7 +102,8 @@ def stream_error(error: object, origin: Origin) -> ModelError:
     told = said(body)
     numbers = [int(code) for code in told.codes if re.fullmatch(r"[45]\d\d", code)]
     named = [_TYPES[code.lower()] for code in told.codes if code.lower() in _TYPES]
-    status = (*numbers, *named, 500)[0]
+    spoken = [429] if _SPEED.search(told.text) else []
+    status = (*numbers, *named, *spoken, 500)[0]
     return _error(_Failure(status=status, message=told.message, text=told.text, wait=retry_after({}, body)), origin)
 
 

@@ -67,8 +67,8 @@ async def test_a_server_that_keeps_the_connection_open_is_not_waited_for() -> No
     async with serving(replying(listing("m"), hang=True)) as port:
         start = time.perf_counter()
         (server,) = await find_local_servers((("x", port),), limit=2)
+        assert time.perf_counter() - start < 1.5
     assert server.models == ("m",)
-    assert time.perf_counter() - start < 1.5
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
 
 @st.composite
 def conversations(draw: st.DrawFn, *, most_calls: int = 12, open_end: bool = True) -> list[Message]:
-    """Well-formed histories: requests, answers, answers with parallel calls and all their results; maybe an open end."""
+    """Well-formed histories: requests, answers, parallel calls and all their results, maybe an open end."""
     made: list[Message] = []
     number = itertools.count()
     for _ in range(draw(st.integers(1, 12))):

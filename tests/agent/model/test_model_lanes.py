@@ -34,7 +34,7 @@ Lane = Callable[..., Model]
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return {**head, "choices": [choice], **more}
+    return {**head, "choices": [choice]} | more
 
 
 def called(*calls: dict[str, Any]) -> dict[str, Any]:
@@ -140,12 +140,12 @@ async def test_reasoning_comes_and_goes_back(lane: Lane, model_server: Server, a
 async def test_usage_wherever_it_stands(lane: Lane, model_server: Server, ask: Ask, run: Any, place: str) -> None:
     start = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
     end = {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}
-    chunks: list[dict[str, Any]] = {
+    places: dict[str, list[dict[str, Any]]] = {
         "last choice": [chunk({"content": "a"}), chunk({}, "stop", usage=end)],
-        "chunk of its own": [chunk({"content": "a"}), chunk({}, "stop"), {**chunk({}), "choices": [], "usage": end}],
+        "chunk of its own": [chunk({"content": "a"}), chunk({}, "stop"), chunk({}, choices=[], usage=end)],
         "every chunk": [chunk({"content": "a"}, usage=start), chunk({}, "stop", usage=end)],
-    }[place]
-    _, whole = await run(lane(model_server({"chunks": [*chunks, DONE]}).url), ask("hi"))
+    }
+    _, whole = await run(lane(model_server({"chunks": [*places[place], DONE]}).url), ask("hi"))
     assert whole.usage == Usage(input=100, output=9)
 
 
