@@ -15,11 +15,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ..context.accounting import Account, account
 from ..context.budget import Budget
 from ..context.compact import Ask, Compactor
 from ..context.entries import Compacted, Ended
 from ..context.entries import PromptPart as LoggedPart
-from ..context.ladder import Ladder
+from ..context.ladder import CannotUndo, Ladder
 from ..context.log import LogError
 from ..context.meter import Meter
 from ..context.offload import Offloader
@@ -29,7 +30,7 @@ from ..context.tokens import Counter
 from .backends.protocol import Backend
 from .config import Settings
 from .errors import DeepagentError
-from .events import Event, Gauge, GaugeChanged, Outcome, RunEnded
+from .events import CompactionTakenBack, Event, Gauge, GaugeChanged, Noticed, Outcome, RunEnded
 from .loop import Loop
 from .middleware.base import Middleware, RunState, RunStopped
 from .middleware.context import ContextCare
@@ -91,6 +92,8 @@ class Agent:
         self._sink: Callable[[Event], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._prompt: tuple[PromptPart, ...] = ()
+        """As the last run sent it, or the next one would."""
+        self._inbox: list[str] = []
         self._run: RunState | None = None
         self._meter = Meter(parts.counter, parts.model.name)
         for entry in self.session.entries:
@@ -98,6 +101,8 @@ class Agent:
         reports = Reports(self._emit, self.gauge, lambda: self.archive, lambda: self._run)
         self._ladder = self._make_ladder(reports)
         self._loop = self._make_loop()
+        self._prompt = parts.prompt()
+        self._loop.measure()
 
     def _make_ladder(self, reports: Reports) -> Ladder:
         parts = self.parts
@@ -155,6 +160,7 @@ class Agent:
             gauge=self.gauge,
             price=parts.price,
             prepare_counter=parts.counter.prepare,
+            inbox=self._inbox,
             effort=parts.settings.effort,
             max_output=parts.max_output,
         )
@@ -191,6 +197,30 @@ class Agent:
     async def compact(self, focus: str | None = None) -> AsyncGenerator[Event, None]:
         """Compacts at once, whatever the filling, and gives the events of it."""
         async with aclosing(self._events(self._compact(focus))) as events:
+            async for event in events:
+                yield event
+
+    def steer(self, text: str) -> None:
+        """Says something while a run goes on: it joins the conversation after the tools that run now."""
+        self._inbox.append(text)
+
+    def take_back(self) -> str | None:
+        """The newest of what was said to a run and has not joined the conversation yet; None if there is nothing."""
+        return self._inbox.pop() if self._inbox else None
+
+    def account(self) -> Account:
+        """What fills the window, in rows that add up."""
+        return account(
+            prompt=[(part.name, part.text) for part in self._prompt],
+            tools=self._loop.toolbox.texts,
+            view=self.session.view,
+            counter=self.parts.counter,
+            meter=self._meter,
+        )
+
+    async def undo_compaction(self) -> AsyncGenerator[Event, None]:
+        """Takes the newest compaction back, if its messages still fit. Automatic compaction then pauses."""
+        async with aclosing(self._events(self._undo())) as events:
             async for event in events:
                 yield event
 
@@ -248,6 +278,15 @@ class Agent:
     async def _compact(self, focus: str | None) -> None:
         with suppress(asyncio.CancelledError):
             await self._ladder.compact(Ask(reason="user", focus=focus))
+        self._emit(GaugeChanged(gauge=self.gauge()))
+
+    async def _undo(self) -> None:
+        try:
+            entry = await asyncio.to_thread(self._ladder.undo)
+        except (CannotUndo, StorageError) as reason:
+            self._emit(Noticed(text=str(reason)))
+        else:
+            self._emit(CompactionTakenBack(compaction=entry.compaction))
         self._emit(GaugeChanged(gauge=self.gauge()))
 
     async def _run_prompt(self, prompt: str) -> None:

@@ -43,6 +43,13 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """What the user said while the run went on joined the conversation."""
+
+    message: UserMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
     """A request is about to be sent; `turn` counts the run's model calls from 1."""
 
@@ -178,6 +185,14 @@ class CompactionDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionTakenBack:
+    """The view is again what it was before a compaction."""
+
+    compaction: str
+    """The id of its entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TodosChanged:
     """The plan has changed."""
 
@@ -215,6 +230,7 @@ class RunEnded:
 
 Event = (
     RunStarted
+    | Steered
     | CallStarted
     | TextArrived
     | ReasoningArrived
@@ -230,6 +246,7 @@ Event = (
     | ArgumentsShortened
     | CompactionStarted
     | CompactionDone
+    | CompactionTakenBack
     | TodosChanged
     | GaugeChanged
     | Noticed

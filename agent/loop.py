@@ -28,6 +28,7 @@ from .events import (
     Noticed,
     ReasoningArrived,
     RunStarted,
+    Steered,
     TextArrived,
     ToolCallArriving,
 )
@@ -64,18 +65,23 @@ class Loop:
     price: Callable[[Completed], float | None]
     prepare_counter: Callable[[], None]
     """Returns when the tokenizer is there; called off the loop's thread."""
+    inbox: list[str]
+    """What the user says while a run goes on; it joins the conversation after the running tools."""
     effort: str | None = None
     max_output: int | None = None
 
     async def run(self, prompt: str, run: RunState) -> str:
         """Takes a prompt and returns the final answer. Raises `RunStopped`, `ModelError` or `StorageError`."""
-        self._measure()
-        await self._take(prompt, run)
+        if self.ladder.meter.reported and not self.ladder.counter.exact:
+            await asyncio.to_thread(self.prepare_counter)  # estimates do not compare with what was counted
+        self.measure()
+        message = await self._take(prompt)
+        run.emit(RunStarted(session=self.session.id, message=message))
         for middleware in self.middleware:
             await middleware.before_agent(run)
         odd = 0
         while True:
-            self._measure()
+            self.measure()
             for middleware in self.middleware:
                 await middleware.before_model(run)
             answer = await self._ask(run)
@@ -83,10 +89,11 @@ class Loop:
                 await middleware.after_model(run, answer.message)
             if answer.calls:
                 await self.toolbox.act(answer.message, answer.calls, run)
-                run.emit(GaugeChanged(gauge=self.gauge()))
-            elif answer.message.text.strip():
+            steered = await self._take_inbox(run)
+            run.emit(GaugeChanged(gauge=self.gauge()))
+            if answer.message.text.strip() and not answer.calls and not steered:
                 return self._final(answer.message, run)
-            cut = answer.message.stop == "length" or not answer.calls
+            cut = answer.message.stop == "length" or not (answer.calls or steered)
             odd = odd + 1 if cut else 0
             if odd >= _PATIENCE:
                 raise RunStopped("error", f"{odd} answers in a row were empty or cut off", kind="bad_answers")
@@ -96,12 +103,21 @@ class Loop:
             run.emit(Noticed(text="the answer was cut off by the output limit"))
         return message.text
 
-    def _measure(self) -> None:
+    def measure(self) -> None:
         """Counts what every request begins with."""
         counter = self.ladder.counter
         self.ladder.meter.overhead = self.toolbox.tokens(counter) + counter.text(self.system())
 
-    async def _take(self, prompt: str, run: RunState) -> None:
+    async def _take_inbox(self, run: RunState) -> bool:
+        """Logs what the user said meanwhile; whether there was anything."""
+        said = tuple(self.inbox)
+        for text in said:
+            run.emit(Steered(message=await self._take(text)))
+            self.inbox.pop(0)
+        return bool(said)
+
+    async def _take(self, prompt: str) -> UserMessage:
+        """Logs what the user wrote; it is on the disk when this returns."""
         text = self.masker.mask(clean(prompt))
         if estimate(text) > self.ladder.budget.user_limit // 2:
             await asyncio.to_thread(self.prepare_counter)
@@ -109,8 +125,7 @@ class Loop:
         message = self.ladder.admit_user(message)
         self.session.say(message)
         await asyncio.to_thread(self.session.sync)
-        run.emit(RunStarted(session=self.session.id, message=message))
-        run.emit(GaugeChanged(gauge=self.gauge()))
+        return message
 
     async def _ask(self, run: RunState) -> Answer:
         """One request and its answer, which is on the disk when this returns."""
@@ -177,7 +192,7 @@ class Loop:
         parts = tuple(self._with_own_id(part) for part in completed.content)
         message = self._message(tuple(self._masked(part) for part in parts), completed.stop)
         await asyncio.to_thread(self.prepare_counter)
-        self._measure()
+        self.measure()
         self._log_usage(completed, message, run)
         self.session.say(message)
         await asyncio.to_thread(self.session.sync)

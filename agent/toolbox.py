@@ -59,14 +59,15 @@ class Toolbox:
         self._middleware = middleware
         self._context = context
         self.schemas: tuple[ToolSchema, ...] = tuple(tool.schema for tool in self._tools.values())
-        self._texts = [json.dumps([s.name, s.description, dict(s.parameters)]) for s in self.schemas]
+        self.texts = {s.name: json.dumps([s.name, s.description, dict(s.parameters)]) for s in self.schemas}
+        """The schemas' texts by name, for counting."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._tools
 
     def tokens(self, counter: Counter) -> int:
         """Tokens of the schemas."""
-        return sum(counter.text(text) for text in self._texts)
+        return sum(counter.text(text) for text in self.texts.values())
 
     async def act(self, answer: AssistantMessage, calls: Sequence[ToolCall], run: RunState) -> None:
         """Runs the calls of an answer; their results are on the disk when this returns."""

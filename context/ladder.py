@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
 from .compact import Ask, Compactor
-from .entries import Compacted, Offloaded, OffloadedBlock, Shortened
+from .entries import Compacted, CompactionUndone, Offloaded, OffloadedBlock, Shortened
 from .messages import Text, ToolMessage, UserMessage
 from .meter import Meter, Used
 from .offload import POINTER_TOKENS, Offloader
@@ -25,10 +25,15 @@ from .session import Session
 from .shorten import plan_shortening
 from .storage import StorageError
 from .tokens import Counter
+from .view import build_view
 
 Step = Shortened | Offloaded | Compacted
 _PAYS = 0.05
 """Share of the budget that shortening must free to be worth a changed prefix before the trigger."""
+
+
+class CannotUndo(Exception):
+    """A compaction cannot be taken back; the text says why, with numbers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,6 +120,25 @@ class Ladder:
         if entry is not None:
             self.on_step(entry)
             await asyncio.to_thread(self.session.sync)
+        return entry
+
+    def undo(self) -> CompactionUndone:
+        """Takes the newest compaction back and pauses automatic compaction. Raises `CannotUndo` or `StorageError`."""
+        head = self.session.view.head
+        if head is None:
+            raise CannotUndo("there is no compaction to take back")
+        entry = CompactionUndone(**self.session.header(), compaction=head.id)
+        messages = build_view((*self.session.entries, entry)).messages
+        tokens = self.meter.scale(self.meter.count(messages))
+        if tokens > self.budget.tokens:
+            raise CannotUndo(
+                f"the compaction cannot be taken back: its messages have {tokens:,} tokens, and {self.budget.tokens:,} "
+                "are the limit. They stand in the archive"
+            )
+        self.session.append(entry)
+        self.session.sync()
+        self.meter.add(entry)
+        self.paused = True
         return entry
 
     async def rescue(self, attempt: int) -> bool:

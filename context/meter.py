@@ -68,6 +68,11 @@ class Meter:
         self.overhead = 0
         """Tokens of system prompt and tool schemas."""
 
+    @property
+    def reported(self) -> bool:
+        """A report of the provider is there to go by."""
+        return self._base is not None
+
     def add(self, entry: Entry) -> None:
         """Takes an entry of the log."""
         match entry:

@@ -29,7 +29,8 @@ _SIGNS = (
 """What is in every line that `_ERROR` takes but the oddly spelled: finding them in millions of lines costs little."""
 _CANDIDATES = 100
 """Lines with a sign that are looked at."""
-_FEWEST_CHARACTERS = 100
+_LEAST = 60
+"""Characters below which a line is not worth its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +43,11 @@ def preview(text: str, *, tokens: int = PREVIEW_TOKENS, count: Callable[[str], i
     """The lines of `text` worth seeing, each with its number, in at most about `tokens` tokens by `count`."""
     lines = _chosen(text)
     characters = 4 * tokens
-    while True:
-        shown = _render(lines, characters)
-        if count(shown) <= tokens or characters <= _FEWEST_CHARACTERS:
-            return shown
-        characters = characters * 3 // 4
+    while count(shown := _render(lines, characters)) > tokens and (characters > _LEAST or len(lines) > 2):
+        characters = max(_LEAST, characters * 3 // 4)
+        if len(lines) > 2 and characters < _LEAST * len(lines):
+            del lines[len(lines) // 2]
+    return shown
 
 
 def _render(lines: Sequence[_Line], characters: int) -> str:

@@ -22,6 +22,8 @@ _MESSAGE_OVERHEAD = 4
 """Tokens that a provider's chat template adds to a message (OpenAI's own figure is 3 to 4)."""
 _BYTES_PER_TOKEN = 3.0
 """For estimates. English and code have 3.5 to 4.5 bytes a token in o200k, so this errs on the safe side."""
+_BYTES_BEYOND_ASCII = 8
+"""For each so many bytes that UTF-8 takes beyond one a character, another token: Chinese has one a character."""
 _SAMPLED = 400_000
 """Characters above which `about` counts samples instead of the whole."""
 _SAMPLES = 16
@@ -29,7 +31,8 @@ _SAMPLES = 16
 
 def estimate(text: str) -> int:
     """Tokens of a text from its bytes, rather too many than too few."""
-    return int(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN) + 1 if text else 0
+    size = len(text.encode("utf-8", "replace"))
+    return int(size / _BYTES_PER_TOKEN + (size - len(text)) / _BYTES_BEYOND_ASCII) + 1 if text else 0
 
 
 class Counter:

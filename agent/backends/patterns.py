@@ -6,7 +6,8 @@ Of paths relative to a folder, with slashes. Matching alone: what is walked and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from itertools import accumulate
 
 _TOKEN = re.compile(r"\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?(?:\\.|[^]/\\])*\]|\\.|.", re.DOTALL)
 
@@ -19,9 +20,7 @@ def matcher(pattern: str) -> re.Pattern[str]:
     """
     pattern = pattern.removeprefix("./")
     anywhere = "" if "/" in pattern else "(?:.*/)?"
-    braces = pattern.count("{") == pattern.count("}")
-    body = "".join(_with_braces(pattern) if braces else map(_tool_token, _TOKEN.findall(pattern)))
-    return re.compile(f"{anywhere}(?:{body})", re.DOTALL)
+    return re.compile(f"{anywhere}(?:{_translated(pattern, _tool_token)})", re.DOTALL)
 
 
 def name_part(pattern: str) -> str | None:
@@ -30,22 +29,22 @@ def name_part(pattern: str) -> str | None:
     return last if last and re.fullmatch(r"[\w.*?-]+", last, re.ASCII) and "**" not in last else None
 
 
-def _with_braces(pattern: str) -> Iterator[str]:
-    depth = 0
-    for token in _TOKEN.findall(pattern):
+def _translated(pattern: str, translate: Callable[[str], str]) -> str:
+    tokens = _TOKEN.findall(pattern)
+    depths = list(accumulate({"{": 1, "}": -1}.get(token, 0) for token in tokens))
+    braces = not depths or (min(depths) >= 0 and depths[-1] == 0)
+    parts: list[str] = []
+    for token, depth in zip(tokens, depths, strict=True):
         match token:
-            case "{":
-                depth += 1
-                yield "(?:"
-            case "}" if depth:
-                depth -= 1
-                yield ")"
-            case "," if depth:
-                yield "|"
-            case "}":  # closes what was never opened
-                yield re.escape(token)
+            case "{" if braces:
+                parts.append("(?:")
+            case "}" if braces:
+                parts.append(")")
+            case "," if braces and depth:
+                parts.append("|")
             case _:
-                yield _tool_token(token)
+                parts.append(translate(token))
+    return "".join(parts)
 
 
 def _tool_token(token: str) -> str:
@@ -85,7 +84,7 @@ def _bracket(token: str) -> str:
 
 def ignore_rule(line: str) -> tuple[bool, bool, str] | None:
     """One line of an ignore file: whether it ignores (or takes back), whether it means only folders, and an expression
-    for the whole path of an entry. None for a blank line or a comment."""
+    for the whole path of an entry. None for a blank line or a comment. Braces are alternatives, as ripgrep has it."""
     line = line.rstrip("\r\n")
     line = re.sub(r"(?<!\\)[ \t]+$", "", line)
     if not line or line.startswith("#"):
@@ -96,6 +95,6 @@ def ignore_rule(line: str) -> tuple[bool, bool, str] | None:
     line = line.rstrip("/") if folders else line
     if not line:
         return None
-    anchored = "/" in line.removeprefix("**/")
-    body = "".join(_token(token) for token in _TOKEN.findall(line.removeprefix("/")))
+    line, anchored = line.removeprefix("/"), "/" in line.removeprefix("**/")
+    body = _translated(line, _token)
     return ignores, folders, body if anchored else f"(?:.*/)?{body}"

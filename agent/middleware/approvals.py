@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 from ...context.messages import ToolCall
 from ..approvals.policy import Decision, Policy, subject_of
 from ..backends.protocol import Backend, BackendError
+from ..config import PermissionMode
 from ..events import Approval, ApprovalAsked, Denied
 from ..tool import Tool, ToolResult
 from .base import Middleware, RunState, RunStopped, ToolHandler
@@ -28,6 +30,10 @@ class Approvals(Middleware):
         self._turn = asyncio.Lock()
         self._denied: set[str] = set()
         self._stop: str | None = None
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """From the next call on, another mode decides; the rules stay."""
+        self._policy = replace(self._policy, mode=mode)
 
     async def before_agent(self, run: RunState) -> None:
         self._denied.clear()
