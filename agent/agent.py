@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -28,7 +28,8 @@ from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.tokens import Counter
 from .backends.protocol import Backend
-from .config import Settings
+from .config import PermissionMode, Settings
+from .edge import Edge
 from .errors import DeepagentError
 from .events import CompactionTakenBack, Event, Gauge, GaugeChanged, Noticed, Outcome, RunEnded
 from .loop import Loop
@@ -70,6 +71,8 @@ class Parts:
     context: object = None
     """The caller's own data for tools; never written to disk."""
     notices: tuple[str, ...] = ()
+    set_mode: Callable[[PermissionMode], None]
+    """Makes another mode decide what runs without being asked about."""
     on_close: Callable[[], None] = lambda: None
 
 
@@ -91,6 +94,7 @@ class Agent:
         self.notices = (*parts.notices, *parts.session.notices)
         self._sink: Callable[[Event], None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._edge = Edge()
         self._prompt: tuple[PromptPart, ...] = ()
         """As the last run sent it, or the next one would."""
         self._inbox: list[str] = []
@@ -111,6 +115,7 @@ class Agent:
             parts.session,
             window=parts.summary_window,
             price=parts.price,
+            masker=parts.masker,
             run=lambda: self._run,
         )
         return Ladder(
@@ -145,7 +150,7 @@ class Agent:
             session=parts.session,
             ladder=self._ladder,
             backend=parts.backend,
-            services=Services(parts.session, self._ladder, self._emit),
+            services=Services(parts.session, self._ladder, self._emit, parts.masker),
             middleware=middleware,
             context=parts.context,
         )
@@ -190,13 +195,13 @@ class Agent:
 
     async def astream(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Runs a prompt to its end; the last event is `RunEnded`."""
-        async with aclosing(self._events(self._run_prompt(prompt))) as events:
+        async with aclosing(self._events(lambda: self._run_prompt(prompt))) as events:
             async for event in events:
                 yield event
 
     async def compact(self, focus: str | None = None) -> AsyncGenerator[Event, None]:
         """Compacts at once, whatever the filling, and gives the events of it."""
-        async with aclosing(self._events(self._compact(focus))) as events:
+        async with aclosing(self._events(lambda: self._compact(focus))) as events:
             async for event in events:
                 yield event
 
@@ -207,6 +212,10 @@ class Agent:
     def take_back(self) -> str | None:
         """The newest of what was said to a run and has not joined the conversation yet; None if there is nothing."""
         return self._inbox.pop() if self._inbox else None
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """From the next call on, another mode decides what runs without being asked about."""
+        self.parts.set_mode(mode)
 
     def account(self) -> Account:
         """What fills the window, in rows that add up."""
@@ -220,7 +229,7 @@ class Agent:
 
     async def undo_compaction(self) -> AsyncGenerator[Event, None]:
         """Takes the newest compaction back, if its messages still fit. Automatic compaction then pauses."""
-        async with aclosing(self._events(self._undo())) as events:
+        async with aclosing(self._events(self._undo)) as events:
             async for event in events:
                 yield event
 
@@ -233,37 +242,47 @@ class Agent:
 
     def invoke(self, prompt: str) -> Result:
         """`ainvoke` for callers without an event loop."""
-        return asyncio.run(self.ainvoke(prompt))
+        return self._edge.run(lambda: self.ainvoke(prompt))
 
     def stream(self, prompt: str) -> Iterator[Event]:
         """`astream` for callers without an event loop."""
-        with asyncio.Runner() as runner:
-            events = self.astream(prompt)
-            while True:
-                try:
-                    yield runner.run(_next(events))
-                except StopAsyncIteration:
-                    return
+        return self._edge.iterate(self.astream(prompt))
 
     def interrupt(self) -> None:
-        """Stops the run, in order: what has come so far stays in the log, and `RunEnded` follows."""
-        if self._task is not None:
-            self._task.cancel()
+        """Stops the run, in order: what has come so far stays in the log, and `RunEnded` follows. From any thread."""
+        if (task := self._task) is not None:
+            with suppress(RuntimeError):  # its loop has ended, and the run with it
+                task.get_loop().call_soon_threadsafe(task.cancel)  # not at once: a run that never began has no end
 
     async def aclose(self) -> None:
-        """Ends the session's use of files and connections."""
-        self.interrupt()
-        await self.parts.model.aclose()
-        if self.parts.summary_model is not self.parts.model:
-            await self.parts.summary_model.aclose()
-        self.session.close()
-        self.parts.on_close()
+        """Ends the run, what its commands left running, and the session's use of files and connections."""
+        await self._stop()
+        try:
+            await self.parts.backend.aclose()
+            await self.parts.model.aclose()
+            if self.parts.summary_model is not self.parts.model:
+                await self.parts.summary_model.aclose()
+        finally:
+            self.session.close()
+            self.parts.on_close()
 
-    async def _events(self, work: Coroutine[Any, Any, None]) -> AsyncGenerator[Event, None]:
+    def close(self) -> None:
+        """`aclose` for callers without an event loop."""
+        self._edge.run(self.aclose)
+        self._edge.close()
+
+    async def _stop(self) -> None:
+        """Ends the run that goes on, if any: its caller may have stopped taking its events."""
+        if (task := self._task) is not None:
+            self.interrupt()
+            await asyncio.wait((task,))
+
+    async def _events(self, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
         """The events that `work` emits while it runs on its own task."""
+        await self._stop()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._sink = queue.put_nowait
-        task = self._task = asyncio.create_task(work)
+        task = self._task = asyncio.create_task(work())
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -273,9 +292,12 @@ class Agent:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self._sink = self._task = None
+            if self._task is task:
+                self._sink = self._task = None
 
     async def _compact(self, focus: str | None) -> None:
+        self._log_prompt()
+        self._loop.measure()
         with suppress(asyncio.CancelledError):
             await self._ladder.compact(Ask(reason="user", focus=focus))
         self._emit(GaugeChanged(gauge=self.gauge()))
@@ -293,26 +315,29 @@ class Agent:
         run = self._run = RunState(session=self.session, emit=self._emit)
         outcome: Outcome = "error"
         text, error = "", None
-        limit = asyncio.timeout(self.parts.settings.limits.timeout)
+        seconds = self.parts.settings.limits.timeout
+        limit = asyncio.timeout(seconds)
         try:
             async with limit:
                 self._log_prompt()
                 text, outcome = await self._loop.run(prompt, run), "success"
         except TimeoutError:
-            outcome = "timeout" if limit.expired() else "error"
-            error = _problem("timeout", f"the time limit of {self.parts.settings.limits.timeout:g} s is reached")
+            if not limit.expired():
+                raise
+            outcome, error = "timeout", _problem("timeout", f"the time limit of {seconds:g} s is reached")
         except asyncio.CancelledError:
             outcome = "interrupted"
         except RunStopped as stop:
             outcome, error = stop.outcome, _problem(stop.kind, str(stop))
         except (DeepagentError, StorageError, LogError) as failure:
-            error = _problem(getattr(failure, "kind", "storage"), str(failure))
+            error = _problem(getattr(failure, "kind", "storage"), self.parts.masker.mask(str(failure)))
         self._end(run, outcome, text, error)
 
     def _log_prompt(self) -> None:
         """Asks for the prompt's parts and logs those that changed."""
         known = {entry.name: entry.sha256 for entry in self.session.entries if isinstance(entry, LoggedPart)}
-        self._prompt = self.parts.prompt()
+        mask = self.parts.masker.mask
+        self._prompt = tuple(replace(part, text=mask(part.text)) for part in self.parts.prompt())
         for name, text in _changed(self._prompt, known):
             digest = _digest(text)
             self.session.append(LoggedPart(**self.session.header(), name=name, sha256=digest, content=text))
@@ -334,10 +359,6 @@ class Agent:
                 error=error,
             )
         )
-
-
-async def _next(events: AsyncIterator[Event]) -> Event:
-    return await anext(events)
 
 
 def _problem(kind: str, message: str) -> dict[str, JsonValue]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ..context.budget import budget_for
+from ..context.budget import Window, budget_for
+from ..context.session import Session
 from ..context.tokens import Counter
 from .agent import Agent, Parts
 from .approvals.policy import Policy
 from .approvals.rules import parse_rules
 from .backends.local import LocalBackend
-from .config import Settings
+from .config import PermissionMode, Settings
 from .credentials import load_credentials
 from .errors import ConfigError
 from .middleware.approvals import Approvals
@@ -25,13 +26,14 @@ from .middleware.base import Middleware
 from .middleware.guard import Guard
 from .middleware.limits import Limits
 from .middleware.masking import Masking
+from .middleware.upkeep import Upkeep
 from .model.catalog import model_info
 from .model.choose import open_model
 from .model.retry import RetryingModel, RetryPolicy
-from .model.types import Model
+from .model.types import Completed, Model
 from .prompt_source import PromptSource, skill_roots
 from .secrets import Masker, secret_values
-from .sessions import Choice, open_session, open_storage
+from .sessions import Choice, open_session, open_storage, put_back
 from .storage import DiskStorage
 from .tokenizer import load_encoder
 from .tool import Tool
@@ -95,48 +97,19 @@ def build(
 ) -> Agent:
     """The agent. Raises `ConfigError`, `AuthError`, `SessionError` or `StorageError`."""
     credentials = load_credentials(workspace.user)
-    open_named = partial(_open_model, settings=settings, environ=environ, keys=credentials.keys, demo=extras.demo)
-    model = extras.model or open_named(_model_name(settings))
-    summary_model = open_named(settings.summary_model) if settings.summary_model else model
-    info = model_info(model.name)
-    check_price(settings, info, model)
+    models = _models(settings, environ, credentials.keys, extras)
     storage, on_close = open_storage(workspace, choice)
-    masker = Masker(secret_values(environ, credentials.keys, settings.secrets))
-    session, session_notices = open_session(storage, workspace, choice)
-    budget = budget_for(window_of(settings, model, info), settings.context)
-    tools = (*builtin_tools(), *extras.tools)
     try:
-        backend = _backend(workspace, storage, environ, settings, extras)
-        prompt = PromptSource(
-            settings=settings,
-            workspace=workspace,
-            session=session,
-            tools=tuple(tool.name for tool in tools),
-            budget=budget,
-            custom=extras.prompt,
-            context=extras.context,
-        )
+        session, notices = open_session(storage, workspace, choice)
+    except BaseException:
+        on_close()
+        raise
+    place = _Place(settings=settings, workspace=workspace, environ=environ, choice=choice, storage=storage)
+    masker = Masker(secret_values(environ, credentials.keys, settings.secrets))
+    notices = (*workspace.notices, *credentials.notices, *notices)
+    try:
         return Agent(
-            Parts(
-                workspace=workspace,
-                session=session,
-                model=_retrying(model, settings),
-                summary_model=_retrying(summary_model, settings),
-                summary_window=window_of(settings, summary_model, model_info(summary_model.name)).tokens,
-                budget=budget,
-                settings=settings,
-                backend=backend,
-                tools=tools,
-                middleware=_middleware(settings, masker, backend, extras),
-                masker=masker,
-                counter=Counter(load_encoder),
-                prompt=prompt.parts,
-                price=partial(price_of, info),
-                max_output=None,
-                context=extras.context,
-                notices=(*workspace.notices, *credentials.notices, *session_notices, *prompt.notices()),
-                on_close=on_close,
-            )
+            _parts(place, extras, session=session, models=models, masker=masker, notices=notices, on_close=on_close)
         )
     except BaseException:
         session.close()
@@ -144,17 +117,110 @@ def build(
         raise
 
 
-def _middleware(settings: Settings, masker: Masker, backend: LocalBackend, extras: Extras) -> tuple[Middleware, ...]:
-    """The policies, the outermost first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where an agent works, and by which settings."""
+
+    settings: Settings
+    workspace: Workspace
+    environ: Mapping[str, str]
+    choice: Choice
+    storage: DiskStorage
+
+
+def _parts(
+    place: _Place,
+    extras: Extras,
+    *,
+    session: Session,
+    models: _Models,
+    masker: Masker,
+    notices: tuple[str, ...],
+    on_close: Callable[[], None],
+) -> Parts:
+    settings, workspace = place.settings, place.workspace
+    budget = budget_for(models.window, settings.context)
+    tools = (*builtin_tools(), *extras.tools)
+    backend = _backend(workspace, place.storage, place.environ, settings, extras)
+    prompt = PromptSource(
+        settings=settings,
+        workspace=workspace,
+        session=session,
+        tools=tuple(tool.name for tool in tools),
+        budget=budget,
+        mode=settings.permissions.mode,
+        custom=extras.prompt,
+        context=extras.context,
+    )
+    approvals = _approvals(settings, backend, extras)
+    policies = (Masking(masker), Limits(settings.limits), *extras.middleware, Guard(), approvals)
+    return Parts(
+        workspace=workspace,
+        session=session,
+        model=models.work,
+        summary_model=models.summary,
+        summary_window=models.summary_window.tokens,
+        budget=budget,
+        settings=settings,
+        backend=backend,
+        tools=tools,
+        middleware=(*policies, *_upkeep(place.storage, workspace, session, place.choice)),
+        masker=masker,
+        counter=Counter(load_encoder),
+        prompt=prompt.parts,
+        price=models.price,
+        max_output=None,
+        context=extras.context,
+        notices=(*notices, *prompt.notices()),
+        set_mode=_mode_setter(approvals, prompt),
+        on_close=on_close,
+    )
+
+
+def _mode_setter(approvals: Approvals, prompt: PromptSource) -> Callable[[PermissionMode], None]:
+    def set_mode(mode: PermissionMode) -> None:
+        approvals.set_mode(mode)
+        prompt.mode = mode
+
+    return set_mode
+
+
+def _upkeep(storage: DiskStorage, workspace: Workspace, session: Session, choice: Choice) -> tuple[Middleware, ...]:
+    """What is not kept needs no upkeep."""
+    return (Upkeep(partial(put_back, storage, workspace, session.id)),) if choice.persist else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Models:
+    """The models of an agent, and what is known of them."""
+
+    work: Model
+    summary: Model
+    window: Window
+    summary_window: Window
+    price: Callable[[Completed], float | None]
+
+
+def _models(settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], extras: Extras) -> _Models:
+    """Opens the models. Raises `ConfigError` or `AuthError`."""
+    open_named = partial(_open_model, settings=settings, environ=environ, keys=keys, demo=extras.demo)
+    work = _retrying(extras.model or open_named(_model_name(settings)), settings)
+    summary = _retrying(open_named(settings.summary_model), settings) if settings.summary_model else work
+    info = model_info(work.name)
+    check_price(settings, info, work)
+    return _Models(
+        work=work,
+        summary=summary,
+        window=window_of(settings, work, info),
+        summary_window=window_of(settings, summary, model_info(summary.name)),
+        price=partial(price_of, info),
+    )
+
+
+def _approvals(settings: Settings, backend: LocalBackend, extras: Extras) -> Approvals:
     permissions = settings.permissions
     policy = Policy(mode=permissions.mode, allow=parse_rules(permissions.allow), deny=parse_rules(permissions.deny))
-    return (
-        Masking(masker),
-        Limits(settings.limits),
-        *extras.middleware,
-        Guard(),
-        Approvals(policy, backend, interactive=extras.interactive),
-    )
+    return Approvals(policy, backend, interactive=extras.interactive)
 
 
 def _model_name(settings: Settings) -> str:

@@ -8,9 +8,9 @@ request. Whatever ends it, no call stays unanswered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -32,10 +32,12 @@ from .events import (
     TextArrived,
     ToolCallArriving,
 )
-from .middleware.base import Middleware, ModelHandler, RunState, RunStopped
+from .middleware.base import NOTHING, Middleware, ModelHandler, RunState, RunStopped
 from .model.types import CallDelta, Completed, Delta, Model, ModelRequest, ReasoningDelta, TextDelta, Withdrawn
 from .secrets import Masker
 from .toolbox import Toolbox
+
+T = TypeVar("T")
 
 _PATIENCE = 2
 """Answers in a row that are empty or cut off, after which the run ends."""
@@ -72,6 +74,8 @@ class Loop:
 
     async def run(self, prompt: str, run: RunState) -> str:
         """Takes a prompt and returns the final answer. Raises `RunStopped`, `ModelError` or `StorageError`."""
+        if not prompt.strip():
+            raise RunStopped("error", "the prompt is empty", kind="empty_prompt")
         if self.ladder.meter.reported and not self.ladder.counter.exact:
             await asyncio.to_thread(self.prepare_counter)  # estimates do not compare with what was counted
         self.measure()
@@ -132,16 +136,17 @@ class Loop:
         run.turns += 1
         run.emit(CallStarted(turn=run.turns))
         text: list[str] = []
+        given: list[Completed] = []
         completed: Completed | None = None
         try:
-            async for delta in self._handler(run)(self._request()):
+            async for delta in self._handler(run, given)(self._request()):
                 completed = self._show(delta, text, run)
         except asyncio.CancelledError:
             self._keep_partial("".join(text))
             raise
         if completed is None:
             raise RunStopped("error", "the model ended without an answer", kind="model")
-        return await self._log_answer(completed, run)
+        return await _undisturbed(self._log_answer(completed, given, run))
 
     def _request(self) -> ModelRequest:
         return ModelRequest(
@@ -154,8 +159,9 @@ class Loop:
             session=self.session.id,
         )
 
-    def _handler(self, run: RunState) -> ModelHandler:
-        handler: ModelHandler = self.model.stream
+    def _handler(self, run: RunState, given: list[Completed]) -> ModelHandler:
+        """The model with the middleware around it. Each of its answers goes to `given`: a middleware may ask twice."""
+        handler: ModelHandler = lambda request: _noted(self.model.stream(request), given)  # noqa: E731
         for middleware in reversed(self.middleware):
             handler = _around(middleware, run, handler)
         return handler
@@ -188,40 +194,42 @@ class Loop:
             id=new_id(), time=timestamp(self.session.clock), content=content, model=self.model.name, stop=stop
         )
 
-    async def _log_answer(self, completed: Completed, run: RunState) -> Answer:
-        parts = tuple(self._with_own_id(part) for part in completed.content)
+    async def _log_answer(self, completed: Completed, given: Sequence[Completed], run: RunState) -> Answer:
+        parts = tuple(self._with_own_ids(completed.content))
         message = self._message(tuple(self._masked(part) for part in parts), completed.stop)
         await asyncio.to_thread(self.prepare_counter)
         self.measure()
-        self._log_usage(completed, message, run)
+        for one in (*_passed_over(given, completed), completed):
+            self._log_usage(one, message, run)
         self.session.say(message)
         await asyncio.to_thread(self.session.sync)
         run.emit(Answered(message=message, usage=completed.usage, cost=self.price(completed)))
         run.emit(GaugeChanged(gauge=self.gauge()))
         return Answer(message=message, calls=tuple(part for part in parts if isinstance(part, ToolCall)))
 
-    def _with_own_id(self, part: Part) -> Part:
-        """A call with an id that the session does not have yet: some servers begin with `call_0` in every answer."""
-        if isinstance(part, ToolCall) and (not part.id or part.id in self.session.call_ids):
-            return replace(part, id=f"call_{new_id()}")
-        return part
+    def _with_own_ids(self, parts: Sequence[Part]) -> Iterator[Part]:
+        """Calls with ids that the session does not have yet: some servers begin with `call_0` in every answer."""
+        taken = {""}
+        for part in parts:
+            if isinstance(part, ToolCall) and (part.id in taken or part.id in self.session.call_ids):
+                part = replace(part, id=f"call_{new_id()}")  # noqa: PLW2901
+            if isinstance(part, ToolCall):
+                taken.add(part.id)
+            yield part
 
     def _masked(self, part: Part) -> Part:
         if not isinstance(part, ToolCall):
             return replace(part, text=self.masker.mask(part.text))
         arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
-        return replace(part, arguments=arguments)
+        return replace(part, arguments=arguments, error=part.error and self.masker.mask(part.error))
 
     def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState) -> None:
         """Notes what the call used, beside what our own count of it is. The view is still that of the request."""
-        if completed.usage is None:
-            run.cost = None if self.price(completed) is None else run.cost
-            return
-        cost = self.price(completed)
+        usage, cost = completed.usage or NOTHING, self.price(completed)
         entry = UsageReported(
             **self.session.header(),
             model=self.model.name,
-            usage=completed.usage,
+            usage=usage,
             cost=cost,
             purpose="turn",
             message=message.id,
@@ -229,7 +237,7 @@ class Loop:
         )
         self.session.append(entry)
         self.ladder.meter.add(entry)
-        run.add_usage(completed.usage, cost)
+        run.add_usage(usage, cost)
         if self.ladder.meter.suspicious is entry:
             run.emit(Noticed(text=_suspicion(entry)))
 
@@ -243,3 +251,26 @@ def _suspicion(report: UsageReported) -> str:
 
 def _around(middleware: Middleware, run: RunState, handler: ModelHandler) -> ModelHandler:
     return lambda request: middleware.wrap_model(run, request, handler)
+
+
+async def _noted(deltas: AsyncIterator[Delta], given: list[Completed]) -> AsyncIterator[Delta]:
+    async for delta in deltas:
+        if isinstance(delta, Completed):
+            given.append(delta)
+        yield delta
+
+
+def _passed_over(given: Sequence[Completed], taken: Completed) -> Sequence[Completed]:
+    """The model's answers that are not the one that was taken; a middleware may have changed that one."""
+    others = [one for one in given if one is not taken]
+    return others if len(others) < len(given) else others[:-1]
+
+
+async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
+    """Lets `work` come to its end even if the run is cancelled meanwhile; the cancellation follows."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise

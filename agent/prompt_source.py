@@ -13,7 +13,7 @@ from ..context.session import Session
 from ..skills.catalogue import catalogue
 from ..skills.discover import discover, standard_roots
 from ..skills.skill import SkillRoot, Skills
-from .config import Settings
+from .config import PermissionMode, Settings
 from .memory import LIMIT, Memory, load_memory, memory_text
 from .prompt import PromptPart, build_prompt, environment_of
 from .workspace import Workspace
@@ -38,7 +38,7 @@ def find_memory(workspace: Workspace, listed: tuple[str, ...], *, limit: int = L
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PromptSource:
     """Makes the prompt's parts."""
 
@@ -47,6 +47,8 @@ class PromptSource:
     session: Session
     tools: tuple[str, ...]
     budget: Budget
+    mode: PermissionMode
+    """The mode of the approvals; it may change between runs."""
     custom: str | Callable[[object], str] = ""
     context: object = None
 
@@ -57,7 +59,7 @@ class PromptSource:
         return build_prompt(
             environment=environment_of(self.workspace, date.fromisoformat(started.time[:10])),
             tools=self.tools,
-            mode=self.settings.permissions.mode,
+            mode=self.mode,
             context=self.context,
             custom=self.custom or self.settings.prompt.append,
             memory=memory_text(self._memory().files),

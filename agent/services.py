@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..context.compact import Ask
 from ..context.entries import Todo, TodosWritten
 from ..context.ladder import Ladder
 from ..context.session import Session
 from .events import Event, TodosChanged
+from .secrets import Masker
 
 GATE = 0.5
 """Share of the trigger below which the model's wish to compact is refused: it would gain little and cost a summary."""
@@ -17,13 +19,15 @@ GATE = 0.5
 class Services:
     """`SessionServices` on a real session."""
 
-    def __init__(self, session: Session, ladder: Ladder, emit: Callable[[Event], None]) -> None:
+    def __init__(self, session: Session, ladder: Ladder, emit: Callable[[Event], None], masker: Masker) -> None:
         self._session = session
         self._ladder = ladder
         self._emit = emit
+        self._mask = masker.mask
 
     def write_todos(self, items: tuple[Todo, ...]) -> None:
         """Makes `items` the plan."""
+        items = tuple(replace(item, text=self._mask(item.text)) for item in items)
         self._session.append(TodosWritten(**self._session.header(), items=items))
         self._emit(TodosChanged(items=items))
 
@@ -32,7 +36,7 @@ class Services:
         used, gate = self._ladder.used.tokens, int(GATE * self._ladder.budget.trigger)
         if used < gate:
             return f"Not compacted: {used:,} tokens are in use; it is worth it from {gate:,} tokens on. Go on working."
-        entry = await self._ladder.compact(Ask(reason="model", focus=focus))
+        entry = await self._ladder.compact(Ask(reason="model", focus=focus and self._mask(focus)))
         if entry is None:
             return "Not compacted: there is nothing older that could leave the view."
         return (

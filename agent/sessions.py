@@ -8,12 +8,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..context.log import LogError
+from ..context.entries import SessionStarted
+from ..context.log import LogError, load
 from ..context.session import Session
-from ..context.storage import Locked
+from ..context.storage import Locked, StorageError, archive_name, log_name
 from .errors import SessionError
 from .storage import DiskStorage
 from .workspace import Workspace
@@ -45,7 +47,7 @@ def open_session(storage: DiskStorage, workspace: Workspace, choice: Choice) -> 
     if choice.session is None:
         return Session.start(storage, workspace=str(workspace.root), cwd=str(workspace.cwd)), ()
     wanted = pick_session(storage, choice.session or None)
-    storage.restore_all(wanted)
+    restore(storage, wanted)
     try:
         if choice.fork:
             return Session.fork(storage, wanted), ()
@@ -55,6 +57,53 @@ def open_session(storage: DiskStorage, workspace: Workspace, choice: Choice) -> 
         return forked, (f"{wanted} is open in another process; this is a copy of it, {forked.id}",)
     except (LogError, FileNotFoundError) as error:
         raise SessionError(f"the session {wanted} cannot be continued: {error}") from error
+
+
+def put_back(storage: DiskStorage, workspace: Workspace, session: str) -> bool:
+    """Puts back what was taken away from the project of a session in use; whether that was anything.
+
+    Raises `StorageError`.
+    """
+    names = (
+        log_name(session),
+        archive_name(session),
+        f"large_tool_results/{session}",
+        f"conversation_history/{session}",
+    )
+    if all(storage.path(name).exists() or not (storage.mirror / name).exists() for name in names):
+        return False
+    try:
+        workspace.keep_out_of_git()
+    except OSError as error:
+        raise StorageError(f"cannot write {error.filename}: {error.strerror}") from error
+    restore(storage, session)
+    return True
+
+
+def restore(storage: DiskStorage, session: str) -> None:
+    """Puts the files of a session, and of those that it was copied from, back into the project.
+
+    Raises `StorageError`.
+    """
+    seen: set[str] = set()
+    following: str | None = session
+    while following is not None and following not in seen:
+        seen.add(following)
+        storage.restore_all(following)
+        following = _copied_from(storage, following)
+
+
+def _copied_from(storage: DiskStorage, session: str) -> str | None:
+    """The session that this one began as a copy of: texts that it points to are that one's files."""
+    with suppress(FileNotFoundError, LogError):
+        first = load(session, _first_line(storage, session)).entries[0]
+        return first.forked_from if isinstance(first, SessionStarted) else None
+    return None
+
+
+def _first_line(storage: DiskStorage, session: str) -> bytes:
+    line, end, _ = storage.read(log_name(session)).partition(b"\n")
+    return line + end
 
 
 def session_ids(storage: DiskStorage) -> tuple[str, ...]:
@@ -68,9 +117,10 @@ def pick_session(storage: DiskStorage, wanted: str | None) -> str:
     """The session with the id (or the beginning of one) `wanted`; None for the newest. Raises `SessionError`."""
     ids = session_ids(storage)
     if wanted is None:
-        if not ids:
+        newest = next((known for known in ids if _first_line(storage, known).endswith(b"\n")), None)
+        if newest is None:  # a crash at the very beginning leaves a log that holds nothing
             raise SessionError("there is no session to continue in this workspace")
-        return ids[0]
+        return newest
     matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
     if len(matches) != 1:
         problem = "no session" if not matches else f"{len(matches)} sessions"

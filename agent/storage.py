@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -80,16 +80,19 @@ class _DiskFile:
 class DiskStorage:
     """Files below `root`, doubled below `mirror`. All are 0600 in folders 0700."""
 
-    def __init__(self, root: Path, mirror: Path, *, prefix: str) -> None:
-        """`prefix` leads the paths that a model sees: `.deepagents`, or the absolute path of `root`."""
+    def __init__(self, root: Path, mirror: Path, *, prefix: str, prepare: Callable[[], None] = lambda: None) -> None:
+        """`prefix` leads the paths that a model sees: `.deepagents`, or the absolute path of `root`. `prepare` is
+        called before the first file is made."""
         self.root = root
         self.mirror = mirror
         self._prefix = prefix
+        self._prepare: Callable[[], None] | None = prepare
 
     def open(self, name: str, *, lock: bool = False) -> AppendFile:
         path, twin = self._paths(name)
         new = not twin.exists()
         try:
+            self._get_ready()
             files = self._open_both(path, twin, lock=lock)
             if new:
                 _sync_folders(path, twin)
@@ -118,6 +121,7 @@ class DiskStorage:
         if os.path.lexists(twin) or os.path.lexists(path):
             raise FileExistsError(path)
         try:
+            self._get_ready()
             _make_folder(twin.parent)
             _write_new(twin, data)
             try:
@@ -130,6 +134,12 @@ class DiskStorage:
             raise
         except OSError as error:
             raise _wrap(error, path) from error
+
+    def _get_ready(self) -> None:
+        """What has to be done before the first file."""
+        prepare, self._prepare = self._prepare, None
+        if prepare is not None:
+            prepare()
 
     def read(self, name: str) -> bytes:
         """Reads our own file: the twin decides, whatever lies in the project."""

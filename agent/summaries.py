@@ -8,8 +8,9 @@ from ..context.entries import Compacted, UsageReported
 from ..context.messages import Text, UserMessage, new_id, timestamp
 from ..context.session import Session
 from ..context.summary import Summarizer
-from .middleware.base import RunState
+from .middleware.base import NOTHING, RunState
 from .model.types import Completed, Model, ModelRequest
+from .secrets import Masker
 
 _LEAST_OUTPUT = 4_000
 """Tokens that an answer may always have: models that think spend some before the first word."""
@@ -25,12 +26,14 @@ class Summaries:
         *,
         window: int,
         price: Callable[[Completed], float | None],
+        masker: Masker,
         run: Callable[[], RunState | None],
     ) -> None:
         self._model = model
         self._session = session
         self._window = window
         self._price = price
+        self._masker = masker
         self._run = run
 
     def summarizer(self) -> Summarizer:
@@ -55,16 +58,14 @@ class Summaries:
         if completed is None:
             return ""
         self._log(completed)
-        return "".join(part.text for part in completed.content if isinstance(part, Text))
+        return self._masker.mask("".join(part.text for part in completed.content if isinstance(part, Text)))
 
     def _log(self, completed: Completed) -> None:
-        if completed.usage is None:
-            return
-        cost = self._price(completed)
+        usage, cost = completed.usage or NOTHING, self._price(completed)
         entry = UsageReported(
             **self._session.header(),
             model=self._model.name,
-            usage=completed.usage,
+            usage=usage,
             cost=cost,
             purpose="summary",
             message=None,
@@ -73,4 +74,4 @@ class Summaries:
         self._session.append(entry)
         run = self._run()
         if run is not None:
-            run.add_usage(completed.usage, cost)
+            run.add_usage(usage, cost)

@@ -115,7 +115,8 @@ def tool(
     """Makes a tool of an async function.
 
     Its name, docstring (with an `Args:` section) and type hints become the schema; a parameter of type `ToolRuntime`
-    is filled by the agent and hidden from the model. A plain string as result is the text for the model.
+    is filled by the agent and hidden from the model. A plain string as result is the text for the model. Raises
+    `TypeError` for a function that is not async.
     """
     if function is None:
         return lambda f: _make(f, access, subject, name)
@@ -123,6 +124,8 @@ def tool(
 
 
 def _make(function: Function, access: Access, subject: str | None, name: str | None) -> Tool:
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"a tool is an async function; {function.__name__} is none")
     hints = get_type_hints(function, include_extras=True)
     hidden = _runtime_parameter(hints)
     description, described = _docstring(function)
@@ -143,7 +146,9 @@ def _make(function: Function, access: Access, subject: str | None, name: str | N
         except ValidationError as error:
             return ToolResult(text=_explain(error, tool_name, schema), summary="wrong arguments", is_error=True)
         values = {key: getattr(valid, key) for key in fields}
-        result = await function(**values, **({hidden: runtime} if hidden else {}))
+        result = cast(object, await function(**values, **({hidden: runtime} if hidden else {})))
+        if not isinstance(result, str | ToolResult):
+            raise TypeError(f"it returned {type(result).__name__}; a tool returns a text or a ToolResult")
         return ToolResult(text=result) if isinstance(result, str) else result
 
     return Tool(schema=schema, run=run, access=access, subject=subject)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +74,7 @@ class Toolbox:
         finished: dict[str, _Finished] = {}
         try:
             for group in self._groups(calls):
-                handlers = (self._run(call, answer, run, finished) for call in group)
-                await asyncio.gather(*handlers)
+                await _together([self._run(call, answer, run, finished) for call in group])
         finally:
             self._log(calls, finished, run)
         await asyncio.to_thread(self._session.sync)
@@ -124,7 +123,9 @@ class Toolbox:
             return await tool.run(call.arguments, self._runtime(call, run))
         except BackendError as error:
             return ToolResult(text=str(error), summary=str(error)[:80], is_error=True)
-        except Exception as error:  # noqa: BLE001 - a tool's failure is an answer, whoever wrote the tool
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # whoever wrote it, a failure is an answer
+            if isinstance(error, asyncio.CancelledError) and _cancelled():
+                raise
             kind = type(error).__name__
             return ToolResult(text=f"{call.name} failed: {kind}: {error}", summary=kind, is_error=True)
 
@@ -168,3 +169,20 @@ class Toolbox:
 
 def _around(middleware: Middleware, run: RunState, tool: Tool | None, handler: ToolHandler) -> ToolHandler:
     return lambda call: middleware.wrap_tool(run, call, tool, handler)
+
+
+async def _together(runs: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Runs all at once. When one raises, or the run is cancelled, none of them goes on after this has returned."""
+    tasks = [asyncio.ensure_future(one) for one in runs]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _cancelled() -> bool:
+    """Whether somebody wants the running task to end; else a `CancelledError` is something that went wrong in it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -15,12 +15,16 @@ from pathlib import Path
 
 from .config import user_folder
 from .errors import ConfigError
+from .small_files import read_small, write_private
 from .storage import DiskStorage
 
 DATA_FOLDERS = ("sessions", "conversation_history", "large_tool_results", "checkpoints")
 """Folders below `.deepagents/` that are ours."""
 _IGNORE_HEAD = "# Written by deepagent: its data stays out of version control."
 _FOLDER = ".deepagents"
+_IGNORED = (*(f"/{name}/" for name in DATA_FOLDERS), "/deepagent.local.toml", "/.gitignore", "/..gitignore.*")
+"""The last one: a draft of the ignore file, which a crash may leave behind."""
+_MAX_IGNORE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +50,13 @@ class Workspace:
         return self.user / "sessions" / _hash(self.root)
 
     def storage(self) -> DiskStorage:
-        """The storage for this workspace's sessions, its folders kept out of version control."""
-        storage = DiskStorage(self.data, self.mirror, prefix=self.prefix)
+        """The storage for this workspace's sessions; its folders are kept out of git once there are some."""
+        return DiskStorage(self.data, self.mirror, prefix=self.prefix, prepare=self.keep_out_of_git)
+
+    def keep_out_of_git(self) -> None:
+        """Makes `git status` stay clean, whatever is in our folders. Raises `OSError`."""
         if self.project is not None and self.data == self.project:
             _keep_out_of_git(self.project)
-        return storage
 
 
 def find_workspace(cwd: Path, *, environ: Mapping[str, str]) -> Workspace:
@@ -61,8 +67,8 @@ def find_workspace(cwd: Path, *, environ: Mapping[str, str]) -> Workspace:
         raise ConfigError(f"cannot work in {cwd}: {error.strerror}") from error
     if not cwd.is_dir():
         raise ConfigError(f"cannot work in {cwd}: not a folder")
-    home = Path(environ.get("HOME") or Path.home()).resolve()
-    user = user_folder(environ)
+    home = Path(environ.get("HOME") or os.path.expanduser("~")).resolve()  # noqa: PTH111 - raises nothing
+    user = _user_folder(environ)
     found = _git_root(cwd, home)
     root = found or cwd
     project = None if root == home else root / _FOLDER
@@ -85,10 +91,17 @@ def find_workspace(cwd: Path, *, environ: Mapping[str, str]) -> Workspace:
     )
 
 
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    try:
+        return user_folder(environ)
+    except RuntimeError as error:
+        raise ConfigError("it is not known where your home folder is: set HOME or DEEPAGENT_HOME") from error
+
+
 def _git_root(cwd: Path, home: Path) -> Path | None:
     """The nearest folder upwards with a `.git`; a repository that is the home folder counts only when started there."""
     for folder in (cwd, *cwd.parents):
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):  # noqa: PTH110 - raises nothing where a folder above cannot be entered
             return None if folder == home and cwd != home else folder
     return None
 
@@ -101,33 +114,29 @@ def _why_not(project: Path | None) -> str | None:
     """Why data cannot go to the project, or None."""
     if project is None:
         return None
-    if project.is_symlink():
-        return f"{project} is a link"
-    for name in DATA_FOLDERS:
-        if (project / name).is_symlink():
-            return f"{project / name} is a link"
-    nearest = project if project.is_dir() else project.parent
-    return None if os.access(nearest, os.W_OK | os.X_OK) else f"{nearest} cannot be written"
+    for place in (project, *(project / name for name in DATA_FOLDERS)):
+        if place.is_symlink():
+            return f"{place} is a link"
+        if os.path.lexists(place) and not place.is_dir():
+            return f"{place} is no folder"
+    made = [place for place in (project, *(project / name for name in DATA_FOLDERS)) if place.is_dir()]
+    closed = next((place for place in made or [project.parent] if not os.access(place, os.W_OK | os.X_OK)), None)
+    return f"{closed} cannot be written" if closed else None
 
 
 def _keep_out_of_git(project: Path) -> None:
-    """Makes `git status` stay clean: one ignore file of ours, or one in each data folder beside somebody else's."""
-    project.mkdir(parents=True, exist_ok=True)
+    """One ignore file of ours, or one in each data folder beside somebody else's."""
     ignore = project / ".gitignore"
-    lines = [_IGNORE_HEAD, *(f"/{name}/" for name in DATA_FOLDERS), "/deepagent.local.toml", "/.gitignore"]
-    if not ignore.is_symlink() and not ignore.exists():
-        ignore.write_text("\n".join(lines) + "\n", "utf-8")
-    elif _IGNORE_HEAD not in _first_line(ignore):
+    if not os.path.lexists(ignore):
+        write_private(ignore, "\n".join([_IGNORE_HEAD, *_IGNORED, ""]).encode())
+    elif not set(_IGNORED) <= set(_lines(ignore)):
         for name in DATA_FOLDERS:
-            folder = project / name
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if not (folder / ".gitignore").exists():
-                (folder / ".gitignore").write_text("*\n", "utf-8")
+            if not os.path.lexists(project / name / ".gitignore"):
+                write_private(project / name / ".gitignore", b"*\n")
 
 
-def _first_line(path: Path) -> str:
+def _lines(path: Path) -> list[str]:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.readline(200)
+        return read_small(path, _MAX_IGNORE)[0].decode("utf-8", "replace").splitlines()
     except OSError:
-        return ""
+        return []

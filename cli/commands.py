@@ -12,7 +12,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from ..agent.errors import DeepagentError
+from ..agent.errors import ConfigError, DeepagentError
 from ..agent.workspace import Workspace, find_workspace
 from ..context.storage import StorageError
 from .terminal import plain
@@ -41,9 +41,11 @@ def run_command(argv: Sequence[str]) -> int:
         app(args=list(argv), prog_name="deepagent")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-    except (DeepagentError, StorageError) as error:
-        print(f"deepagent: {error}", file=sys.stderr)
-        return 1
+    except BrokenPipeError:
+        raise
+    except (DeepagentError, StorageError, OSError) as error:
+        print(f"deepagent: {plain(str(error))}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigError) else 1
     return 0
 
 

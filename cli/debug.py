@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
@@ -12,7 +13,7 @@ from ..agent.events import Event
 
 
 class DebugLog:
-    """Writes events to a file, or nothing without one."""
+    """Writes events to a file, or nothing without one. A file that takes no more, as on a full disk, ends no run."""
 
     def __init__(self, path: Path | None) -> None:
         """Raises `ConfigError` if the file cannot be written."""
@@ -31,9 +32,11 @@ class DebugLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
 
     def event(self, event: Event) -> None:
         """Writes an event."""
         if self._file is not None:
-            print(f"{time.monotonic() - self._began:9.3f} {event!r}", file=self._file, flush=True)
+            with suppress(OSError):
+                print(f"{time.monotonic() - self._began:9.3f} {event!r}", file=self._file, flush=True)

@@ -81,7 +81,7 @@ async def _play(shop: Path, user: Path) -> int:
 
 
 def _close(agent: Agent, shop: Path) -> None:
-    print(f"\nWhat was changed:\n{plain(changes(shop))}\n")
+    print(f"\nWhat was changed:\n{plain(changes(shop, untracked=False))}\n")
     print(f"log      {agent.session.storage.path(log_name(agent.session.id))}")
     print(f"archive  {agent.archive}")
 

@@ -10,8 +10,9 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Generator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from ..agent.agent import Agent
 from ..agent.build import Extras, build
 from ..agent.credentials import load_credentials
 from ..agent.errors import AuthError, ConfigError, DeepagentError
+from ..agent.events import RunEnded
 from ..agent.sessions import Choice
 from ..agent.workspace import find_workspace
+from ..context.entries import Usage
 from ..context.storage import StorageError
 from .debug import DebugLog
 from .first_steps import default_model, first_steps
@@ -28,10 +31,13 @@ from .options import DEMO_SCRIPT, PICK, RunOptions
 from .printers import Ending, Json, JsonPrinter, Printer, StreamPrinter, TextPrinter, result_object, say
 from .settings import LoadedSettings, load_settings
 from .standard_input import read_input
+from .streams import OutputLost, drop_output
 
 OK, FAILED, USAGE, LIMIT, DENIED, TRY_LATER, INTERRUPTED = 0, 1, 2, 3, 4, 75, 130
 """Exit codes; 143 stands for an interruption by SIGTERM."""
 _LATER = frozenset({"rate_limit", "server", "connection", "broken_stream", "unavailable"})
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NOT_BEGUN = RunEnded(outcome="interrupted", text="", turns=0, usage=Usage(input=0, output=0), cost=None, compactions=0)
 
 
 class UsageError(Exception):
@@ -40,17 +46,31 @@ class UsageError(Exception):
 
 def run_headless(options: RunOptions) -> int:
     """The exit code of a run."""
+    printer = _printer(options)
     try:
-        prompt = _prompt(options)
-        return asyncio.run(_Run(options, _printer(options)).run(prompt))
-    except UsageError as error:
+        return _run(options, printer)
+    except OutputLost as error:
         say(str(error))
-        return USAGE
+        drop_output()
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        _close_quietly()
-        return FAILED
+
+
+def _run(options: RunOptions, printer: Printer) -> int:
+    try:
+        prompt = _prompt(options)
+    except UsageError as error:
+        say(str(error))
+        printer.result(_failure("usage", str(error)))
+        return USAGE
+    return asyncio.run(_Run(options, printer).run(prompt))
+
+
+def _failure(kind: str, message: str) -> Json:
+    """The result object where there was no run."""
+    problem = {"kind": kind, "message": message}
+    return result_object(Ending(), session=None, seconds=0, archive=None, trusted=False, error=problem)
 
 
 def _prompt(options: RunOptions) -> str:
@@ -77,12 +97,6 @@ def _printer(options: RunOptions) -> Printer:
             return StreamPrinter(sys.stdout)
 
 
-def _close_quietly() -> None:
-    """Keeps the interpreter from complaining about a pipe that nobody reads any more."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 @dataclass(slots=True)
 class _Run:
     """One run, from settings to exit code."""
@@ -97,22 +111,43 @@ class _Run:
 
     async def run(self, prompt: str) -> int:
         error: Exception | None = None
-        try:
-            self.agent = await self._open()
-            await self._watch(self.agent, prompt)
-            code = self._exit_code()
-        except (DeepagentError, StorageError) as failure:
-            code, error = USAGE if isinstance(failure, ConfigError) else FAILED, failure
-            say(str(failure))
-        archive = self.agent.archive if self.agent else None
-        if self.agent:
-            await self.agent.aclose()
-        self.printer.result(self._result(error, archive))
+        with self._signals():
+            try:
+                await self._attempt(prompt)
+            except OutputLost:
+                raise
+            except Exception as failure:  # noqa: BLE001 - told below: standard output holds what its format promises
+                error = failure
+            finally:
+                error = await self._close() or error
+        code = self._failed(error) if error else self._exit_code()
+        self.printer.result(self._result(error))
         return code
+
+    async def _attempt(self, prompt: str) -> None:
+        with DebugLog(self.options.debug) as debug:
+            self.agent = await self._open()
+            if self.signal:  # it came before there was a run to end
+                self.ending.event(_NOT_BEGUN)
+                return
+            async with aclosing(self.agent.astream(prompt)) as events:
+                async for event in events:
+                    debug.event(event)
+                    self.ending.event(event)
+                    self.printer.event(event)
+
+    async def _close(self) -> StorageError | None:
+        """Gives the session back; an error if not all of it is on the disk."""
+        try:
+            if self.agent:
+                await self.agent.aclose()
+        except StorageError as error:
+            return error
+        return None
 
     async def _open(self) -> Agent:
         options = self.options
-        workspace = find_workspace(options.cwd or Path.cwd(), environ=os.environ)
+        workspace = find_workspace(options.cwd or Path(), environ=os.environ)
         loaded = self.loaded = load_settings(workspace, environ=os.environ, flags=options.flags, trust=options.trust)
         for notice in loaded.notices:
             say(notice)
@@ -130,33 +165,34 @@ class _Run:
             say(notice)
         return agent
 
-    async def _watch(self, agent: Agent, prompt: str) -> None:
-        """Hands every event to printer, ending and debug log."""
-        debug = DebugLog(self.options.debug)
-        with self._signals(agent), debug:
-            async with aclosing(agent.astream(prompt)) as events:
-                async for event in events:
-                    debug.event(event)
-                    self.ending.event(event)
-                    self.printer.event(event)
-
     @contextmanager
-    def _signals(self, agent: Agent) -> Generator[None, None, None]:
-        """The first interrupt ends the run in order; a second one ends the process."""
+    def _signals(self) -> Generator[None, None, None]:
+        """The first interrupt ends the run in order, a second one the process. What is ignored (`nohup`) stays so."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._interrupt, number, agent)
+        heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        for number in heard:
+            loop.add_signal_handler(number, self._interrupt, number)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in heard:
                 loop.remove_signal_handler(number)
 
-    def _interrupt(self, number: int, agent: Agent) -> None:
+    def _interrupt(self, number: int) -> None:
         if self.signal:
             os._exit(128 + number)
         self.signal = number
-        agent.interrupt()
+        if self.agent:
+            self.agent.interrupt()
+
+    def _failed(self, error: Exception) -> int:
+        """The exit code of what went wrong outside the run."""
+        if not isinstance(error, DeepagentError | StorageError):
+            traceback.print_exception(error)
+        say(str(error))
+        if isinstance(error, ConfigError):
+            return USAGE
+        return TRY_LATER if _kind(error) in _LATER else FAILED
 
     def _exit_code(self) -> int:
         ended = self.ending.ended
@@ -175,13 +211,17 @@ class _Run:
                 say(str((ended.error or {}).get("message", ended.outcome)))
                 return LIMIT
 
-    def _result(self, error: Exception | None, archive: str | None) -> Json:
-        problem = {"kind": getattr(error, "kind", "storage"), "message": str(error)} if error else None
+    def _result(self, error: Exception | None) -> Json:
+        problem = {"kind": _kind(error), "message": str(error)} if error else None
         return result_object(
             self.ending,
             session=self.agent.session.id if self.agent else None,
             seconds=time.monotonic() - self.began,
-            archive=archive,
+            archive=self.agent.archive if self.agent else None,
             trusted=self.loaded.trusted if self.loaded else False,
             error=problem,
         )
+
+
+def _kind(error: Exception) -> str:
+    return "storage" if isinstance(error, StorageError) else getattr(error, "kind", "internal")

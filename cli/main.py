@@ -9,15 +9,25 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
+from .streams import drop_output, prepare_streams
 from .words import COMMANDS, nearest_command
 
-USAGE = 2
-"""Exit code for a command line that makes no sense."""
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+"""Exit codes: `USAGE` for a command line that makes no sense."""
 
 
 def main() -> None:
     """Runs the command line and exits with its code."""
-    sys.exit(dispatch(sys.argv[1:]))
+    prepare_streams()
+    try:
+        code = dispatch(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:  # as with `| head`: nobody wants to read about it
+        drop_output()
+        code = FAILED
+    sys.exit(code)
 
 
 def dispatch(argv: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
@@ -30,12 +31,14 @@ from ..agent.events import (
 )
 from ..context.entries import Compacted
 from ..context.messages import AssistantMessage, Reasoning, Text, ToolCall, ToolMessage, text_of
+from .streams import OutputLost
+from .terminal import plain
 
 Json = dict[str, JsonValue]
 
 
 class Printer(Protocol):
-    """Takes events, and the result at the end."""
+    """Takes events, and the result at the end. Both raise `OutputLost`."""
 
     def event(self, event: Event) -> None:
         """Prints what the format says of an event."""
@@ -47,8 +50,18 @@ class Printer(Protocol):
 
 
 def say(text: str) -> None:
-    """A line for people, on standard error."""
-    print(f"deepagent: {text}", file=sys.stderr, flush=True)
+    """A line for people, on standard error. That nobody can read it is no reason to stop."""
+    with suppress(OSError):
+        print(f"deepagent: {plain(text)}", file=sys.stderr, flush=True)
+
+
+def _write(out: TextIO, text: str) -> None:
+    """Writes a text and a newline. Raises `OutputLost`."""
+    try:
+        out.write(text + "\n")
+        out.flush()
+    except OSError as error:
+        raise OutputLost(f"standard output takes nothing more: {error.strerror}") from error
 
 
 class TextPrinter:
@@ -64,8 +77,7 @@ class TextPrinter:
     def result(self, result: Json) -> None:
         text = str(result["result"])
         if text or not result["is_error"]:
-            self._out.write(text + "\n")
-        self._out.flush()
+            _write(self._out, plain(text) if self._out.isatty() else text)
 
 
 class JsonPrinter:
@@ -79,8 +91,7 @@ class JsonPrinter:
         tell(event)
 
     def result(self, result: Json) -> None:
-        self._out.write(json.dumps(result) + "\n")
-        self._out.flush()
+        _write(self._out, json.dumps(result))
 
 
 class StreamPrinter:
@@ -92,14 +103,10 @@ class StreamPrinter:
     def event(self, event: Event) -> None:
         tell(event)
         for line in stream_objects(event):
-            self._write(line)
+            _write(self._out, json.dumps(line))
 
     def result(self, result: Json) -> None:
-        self._write(result)
-
-    def _write(self, line: Json) -> None:
-        self._out.write(json.dumps(line) + "\n")
-        self._out.flush()
+        _write(self._out, json.dumps(result))
 
 
 def tell(event: Event) -> None:
@@ -108,15 +115,24 @@ def tell(event: Event) -> None:
         case Noticed(text=text):
             say(text)
         case Denied(call=call, rule=rule, reason=reason):
-            say(f"denied {call.name}: {reason}. To allow it: --allow {_quoted(rule)}")
+            say(f"denied {call.name}: {reason}." + (f" To allow it: --allow {quoted(rule)}" if rule else ""))
         case AnswerWithdrawn(reason=reason, wait=wait):
             say(f"{reason}; trying again" + (f" in {wait:.1f} s" if wait else ""))
         case _:
             pass
 
 
-def _quoted(rule: str) -> str:
-    return "'" + rule.replace("'", "'\\''") + "'"
+def quoted(rule: str) -> str:
+    """`rule` on one line, as a shell takes it; what a terminal would act on stands there as an escape."""
+    if "\n" not in rule and rule == plain(rule):
+        return "'" + rule.replace("'", "'\\''") + "'"
+    return "$'" + "".join(map(_escaped, rule)) + "'"
+
+
+def _escaped(c: str) -> str:
+    if c in "'\\":
+        return f"\\{c}"
+    return c if c != "\n" and c == plain(c) else f"\\u{ord(c):04x}"
 
 
 def stream_objects(event: Event) -> list[Json]:

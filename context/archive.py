@@ -204,20 +204,20 @@ class Archive:
             data = self._storage.read(self.name)
         except FileNotFoundError:
             data = b""
-        parsed = parse(data)
-        if mending := self._mending(data, parsed):
+        if mending := self._mending(data):
             self._append(mending)
         self._ranges = {
             message.id: Written(start=section.start, end=section.end)
-            for section in parsed.sections
+            for section in parse(data + mending).sections  # a section that lacked but line ends is whole again
             for message in section.messages
         }
         self._healed = True
 
-    def _mending(self, data: bytes, parsed: Parsed) -> bytes:
+    def _mending(self, data: bytes) -> bytes:
         """What must be added to the file before the next section."""
         if not data:
             return f"# Conversation archive of session {self._session}\n".encode()
+        parsed = parse(data)
         if parsed.torn is not None:
             return torn_fence(data[parsed.torn.start :]) + _closing(parsed.torn.compaction)
         rest = data[parsed.end :]

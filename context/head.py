@@ -21,7 +21,7 @@ _FILES = 40
 """Files named of each kind at most; the newest are kept."""
 _LINE_FILES = 8
 _SHARE = 20
-"""Facts, todos and the beginnings of long requests take at most a twentieth of the budget each."""
+"""Facts and todos take at most a twentieth of the budget each."""
 _REQUEST_OVERHEAD = 20
 """Tokens around a request."""
 
@@ -52,7 +52,7 @@ def compose_head(
         f"The older part of this conversation, {evicted} messages, has left your view. It stands word for word in "
         f"{archive}: look there when you need a detail. What follows is a record of it, not a new request: go on from "
         "where the messages after it stand.",
-        _requests_text(requests, whole, archive, limit, counter),
+        _requests_text(requests, whole, archive, budget.head_limit - limit, counter),
         _fit("# Open todos", [f"- [{t.status}] {t.text}" for t in todos if t.status != "completed"], limit, counter),
         f"# Record\n{summary}",
         _fit("# Facts from the log", _facts_lines(facts), limit, counter),
@@ -81,11 +81,11 @@ def _whole_requests(requests: Sequence[UserMessage], budget: Budget, counter: Co
 
 
 def _requests_text(requests: Sequence[UserMessage], whole: set[str], archive: str, limit: int, counter: Counter) -> str:
-    """The requests, oldest first: whole, or their beginnings where those fit into `limit` tokens together."""
+    """The requests, oldest first: whole, or their beginnings where all together have no more than `limit` tokens."""
     if not requests:
         return ""
     texts: dict[str, str] = {}
-    used = 0
+    used = sum(counter.text(text_of(r)) + _REQUEST_OVERHEAD for r in requests if r.id in whole)
     for position, request in enumerate(_by_weight(requests)):
         text = text_of(request)
         if request.id not in whole:

@@ -99,10 +99,23 @@ def _check_first(name: str, entries: list[Entry]) -> None:
 class LogWriter:
     """Appends entries to the log of `session`, which no other process may write meanwhile."""
 
-    def __init__(self, storage: Storage, session: str) -> None:
-        """Raises `Locked` if another process has the log open."""
-        self._file: AppendFile = storage.open(log_name(session), lock=True)
+    def __init__(self, storage: Storage, session: str, *, first: Entry | None = None) -> None:
+        """Opens the log; a new one, that begins with `first`, only when more is added. Raises `Locked`."""
+        self._storage = storage
+        self._name = log_name(session)
+        self._held = b"" if first is None else encode(first)
+        """What is written together with the next entry."""
+        self._open_file: AppendFile | None = None if first else storage.open(self._name, lock=True)
         self._dirty = False
+
+    @property
+    def _file(self) -> AppendFile:
+        if self._open_file is None:
+            self._open_file = self._storage.open(self._name, lock=True)
+        if self._held:
+            self._open_file.append(self._held)
+            self._held = b""
+        return self._open_file
 
     def close_torn_line(self) -> None:
         """Ends an incomplete last line, so that the next entry begins a line of its own."""
@@ -130,7 +143,8 @@ class LogWriter:
 
     def close(self) -> None:
         """Syncs and gives back the file and its lock, whatever the sync says. Raises `StorageError`."""
-        try:
-            self.sync()
-        finally:
-            self._file.close()
+        if self._open_file is not None:
+            try:
+                self.sync()
+            finally:
+                self._open_file.close()

@@ -39,7 +39,14 @@ def new_session_id(clock: Clock = utc_now) -> str:
 class Session:
     """One conversation, on disk and in memory alike."""
 
-    def __init__(self, storage: Storage, session: str, entries: Iterable[Entry], *, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        session: str,
+        *,
+        clock: Clock = utc_now,
+        first: SessionStarted | None = None,
+    ) -> None:
         """Use `start`, `resume` or `fork`. Raises `Locked` if another process has the session open."""
         self.id = session
         self.storage = storage
@@ -47,7 +54,7 @@ class Session:
         self.archive = Archive(storage, session)
         self.notices: tuple[str, ...] = ()
         """What was odd about the log when it was opened."""
-        self._log = LogWriter(storage, session)
+        self._log = LogWriter(storage, session, first=first)
         self.entries: list[Entry] = []
         self.answers = 0
         """How many answers of a model the log holds."""
@@ -56,23 +63,30 @@ class Session:
         self.cost: float | None = 0.0
         """US dollars so far; None once a price was unknown."""
         self._builder = ViewBuilder()
-        for entry in entries:
-            self._take(entry)
+        if first is not None:
+            self._take(first)
 
     @classmethod
     def start(cls, storage: Storage, *, workspace: str, cwd: str, clock: Clock = utc_now) -> Session:
-        """A new session."""
-        session = cls(storage, new_session_id(clock), (), clock=clock)
-        with session._closed_on_error():
-            session.append(session.started(workspace=workspace, cwd=cwd))
-        return session
+        """A new session. Nothing is written before something is said in it."""
+        session = new_session_id(clock)
+        first = SessionStarted(
+            id=new_id(),
+            time=timestamp(clock),
+            parent=None,
+            version=FORMAT_VERSION,
+            session=session,
+            workspace=workspace,
+            cwd=cwd,
+        )
+        return cls(storage, session, clock=clock, first=first)
 
     @classmethod
     def resume(cls, storage: Storage, session: str, *, clock: Clock = utc_now) -> Session:
         """A session as its log left it. Raises `FileNotFoundError`, `LogError`, `Locked`."""
         name = log_name(session)
         storage.read(name)  # for its error: opening would make a log that is not there
-        resumed = cls(storage, session, (), clock=clock)
+        resumed = cls(storage, session, clock=clock)
         with resumed._closed_on_error():
             loaded = load(
                 name, storage.read(name)
@@ -90,7 +104,7 @@ class Session:
         loaded = load(log_name(session), storage.read(log_name(session)))
         old = loaded.entries[0]
         assert isinstance(old, SessionStarted)
-        forked = cls(storage, new_session_id(clock), (), clock=clock)
+        forked = cls(storage, new_session_id(clock), clock=clock)
         with forked._closed_on_error():
             forked.notices = loaded.notices
             first = forked.started(workspace=old.workspace, cwd=old.cwd)

@@ -110,7 +110,7 @@ def search(path: str, expression: re.Pattern[str]) -> Iterator[Mapping[str, obje
             if match:
                 found = number
                 yield _match(path, number, offset, text, match.start())
-    if found:
+    if found or binary:
         yield {"type": "end", "data": {"path": _raw(path), "binary_offset": 0 if binary else None}}
 
 

@@ -28,7 +28,8 @@ class Approvals(Middleware):
         self._backend = backend
         self._interactive = interactive
         self._turn = asyncio.Lock()
-        self._denied: set[str] = set()
+        self._denied: dict[str, int] = {}
+        """Calls that were denied, and in which of the run's answers first: in the same one it is no repetition."""
         self._stop: str | None = None
 
     def set_mode(self, mode: PermissionMode) -> None:
@@ -62,7 +63,7 @@ class Approvals(Middleware):
         async with self._turn:
             answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
             run.emit(ApprovalAsked(call=call, rule=decision.rule, answer=answer))
-            approval = await answer
+            approval = await _answered(answer)
         if approval.allowed:
             return Decision(kind="allow", rules=decision.rules, reason=approval.reason)
         return Decision(kind="deny", rules=decision.rules, reason=approval.reason or "the user said no")
@@ -71,10 +72,20 @@ class Approvals(Middleware):
         run.denied = True
         run.emit(Denied(call=call, rule=decision.rule, reason=decision.reason))
         key = json.dumps([call.name, dict(call.arguments)], sort_keys=True)
-        if key in self._denied:
+        if self._denied.setdefault(key, run.turns) < run.turns:
             self._stop = f"{call.name} was called again after it had been denied: {decision.reason}"
-        self._denied.add(key)
         text = (
             f"Not allowed: {decision.reason}. Do not try this call again; do without it, or say what you need and why."
         )
         return ToolResult(text=text, summary="denied", is_error=True)
+
+
+async def _answered(answer: asyncio.Future[Approval]) -> Approval:
+    """The answer; whoever cancels the question alone, and not the run, says no."""
+    try:
+        return await answer
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Approval(allowed=False, reason="nobody answered")

@@ -7,7 +7,7 @@ serves one agent.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...context.entries import Usage
 from ...context.messages import AssistantMessage, ToolCall
@@ -18,6 +18,8 @@ from ..tool import Tool, ToolResult
 
 ModelHandler = Callable[[ModelRequest], AsyncIterator[Delta]]
 ToolHandler = Callable[[ToolCall], Awaitable[ToolResult]]
+NOTHING = Usage(input=0, output=0)
+"""The usage of a call whose provider reported none: what it cost is then not known."""
 
 
 class RunStopped(Exception):
@@ -38,7 +40,7 @@ class RunState:
     emit: Callable[[Event], None]
     turns: int = 0
     """Model calls so far."""
-    usage: Usage = field(default_factory=lambda: Usage(input=0, output=0))
+    usage: Usage = NOTHING
     """Tokens so far, summaries included."""
     cost: float | None = 0.0
     """US dollars so far; None once a price was unknown."""

@@ -38,9 +38,10 @@ class ContextCare(Middleware):
                 attempt += 1
                 if error.window is not None and error.window < self._ladder.budget.window.tokens:
                     self._ladder.lower_window(error.window)
-                if attempt > RESCUES or not await self._ladder.rescue(attempt):
+                if attempt > RESCUES:
                     raise
-                yield Withdrawn(
-                    reason="the request was longer than the window; it was made shorter", attempt=attempt, wait=0
-                )
+                reason = "the request was longer than the window; it is made shorter"
+                yield Withdrawn(reason=reason, attempt=attempt + 1, wait=0)
+                if not await self._ladder.rescue(attempt):
+                    raise
                 request = replace(request, messages=run.session.view.messages)

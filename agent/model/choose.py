@@ -16,7 +16,6 @@ from ..errors import AuthError, ConfigError
 from .catalog import chat_models, model_info
 from .providers import OLLAMA, OLLAMA_ENDPOINT, OPENAI, PROVIDERS, Provider, is_loopback
 from .quirks import profile_of
-from .scripted import ScriptedModel
 from .translate import Origin
 from .types import Model
 
@@ -63,10 +62,11 @@ def open_model(
     (tokens) is for servers that are told what to serve. `demo` is the script behind the name `demo`. The model has the
     attributes `lane` and `endpoint`. Raises `AuthError` for a missing key, `ConfigError` for a name that means nothing.
     """
-    if name.startswith("scripted:"):
-        return ScriptedModel(Path(name.removeprefix("scripted:")), name=name)
-    if name == "demo" and demo:
-        return ScriptedModel(demo, name=name)
+    script = Path(name.removeprefix("scripted:")) if name.startswith("scripted:") else demo if name == "demo" else None
+    if script:
+        from .scripted import ScriptedModel
+
+        return ScriptedModel(script, name=name)
     target = _target(name.strip(), keys, environ)
     lean = target.lean and lane != "litellm"
     if lane == "lean" and not lean:

@@ -6,6 +6,7 @@ any page. Which file may be read, and what else is said of it, is the business o
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from ..backends.excerpt import character_start
@@ -61,7 +62,9 @@ async def read_page(
     at_end = position + len(window) >= size
     if not at_end:
         window = window[: character_start(window, len(window) - 4)]
-    return fill(window, at_end=at_end, offset=offset, column=column, limit=limit, tokens=tokens)
+    return await asyncio.to_thread(
+        fill, window, at_end=at_end, offset=offset, column=column, limit=limit, tokens=tokens
+    )
 
 
 def fill(window: bytes, *, at_end: bool, offset: int, column: int, limit: int, tokens: float) -> Page:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from .pages import BOM
 
-_DIFF = 4_000_000
+_DIFF = 1_000_000
 """Pairs of lines up to which the old and the new file are compared line by line."""
 _LONG = 40
 """Lines from which a file is long enough to be cut short by mistake."""

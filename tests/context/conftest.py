@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,9 +31,13 @@ def tables() -> Counter:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> DiskStorage:
-    """Files in a project and their twins in a home."""
-    return DiskStorage(tmp_path / "project" / ".deepagents", tmp_path / "home" / "twins", prefix=".deepagents")
+def storage(tmp_path: Path) -> Iterator[DiskStorage]:
+    """Files in a project and their twins in a home; in memory where the system has such a place, as we sync a lot."""
+    memory = Path("/dev/shm")
+    base = Path(tempfile.mkdtemp(prefix="deepagent-test-", dir=memory)) if os.access(memory, os.W_OK) else tmp_path
+    yield DiskStorage(base / "project" / ".deepagents", base / "home" / "twins", prefix=".deepagents")
+    if base != tmp_path:
+        shutil.rmtree(base)
 
 
 @pytest.fixture

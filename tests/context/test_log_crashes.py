@@ -108,6 +108,13 @@ async def test_without_the_first_kept_message_the_kept_ones_after_it_stay(
     resumed.close()
 
 
+def test_a_session_in_which_nothing_was_said_leaves_nothing(session: Session, storage: DiskStorage) -> None:
+    assert [entry.kind for entry in session.entries] == ["session_started"]
+    session.close()
+    assert not storage.root.exists()
+    assert storage.names(".") == ()
+
+
 def test_a_missing_session_is_not_made_by_resuming_it(storage: DiskStorage) -> None:
     with pytest.raises(FileNotFoundError):
         Session.resume(storage, "20260101-000000-none")
@@ -192,6 +199,7 @@ def test_a_fork_keeps_lines_that_this_version_does_not_know(session: Session, st
 
 
 def test_a_failed_start_gives_the_lock_back(session: Session, storage: DiskStorage) -> None:
+    recorded(session)
     session.close()
     log_of(storage, session.id).write_bytes(b"{}\n")
     for _ in range(2):

@@ -126,11 +126,13 @@ def test_a_session_holds_no_lone_surrogates(session: Session, storage: DiskStora
     assert json.dumps([repr(entry) for entry in session.entries], ensure_ascii=False).encode()
     assert "half \ufffd of a pair" in repr(session.view)
     assert "\U0001f600" in repr(session.view)
-    assert text_of(session.view.messages[-1]) == "bytes \ufffd"  # pyright: ignore[reportArgumentType] - a result
+    last = session.view.messages[-1]
+    assert isinstance(last, ToolMessage)
+    assert text_of(last) == "bytes \ufffd"
     loaded = load("log", storage.read(f"sessions/{session.id}.jsonl"))
     assert list(loaded.entries) == session.entries
 
 
 def test_a_log_with_escaped_surrogates_is_read_without_them() -> None:
     line = encode(said(user("x"))).replace(b'"x"', b'"a\\uDC97b\\ud83d\\ude00"')
-    assert decode(line).message.content[0].text == "a\ufffdb\U0001f600"  # pyright: ignore
+    assert "a\ufffdb\U0001f600" in repr(decode(line))

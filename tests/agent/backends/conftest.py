@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import pytest
-
 from deepagent.agent.backends.local import LocalBackend
 
 MakeBackend = Callable[..., LocalBackend]

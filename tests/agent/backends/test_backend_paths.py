@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.backends.paths import printable
 from deepagent.agent.backends.protocol import BackendError
@@ -34,7 +33,16 @@ def _operations(backend: LocalBackend, path: str) -> dict[str, Callable[[], Awai
 
 
 OPERATIONS = ("stat", "read", "fingerprint", "write", "list", "glob", "grep")
-OUTSIDE = ("link/x.txt", "link/new/x.txt", "link", "../out/x.txt", "sub/../../out/x.txt", "file-link", "dangling", "far")
+OUTSIDE = (
+    "link/x.txt",
+    "link/new/x.txt",
+    "link",
+    "../out/x.txt",
+    "sub/../../out/x.txt",
+    "file-link",
+    "dangling",
+    "far",
+)
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
@@ -81,7 +89,9 @@ async def test_a_search_does_not_follow_links(backend: LocalBackend, workspace: 
     assert (await backend.glob("*", ".", limit=5)).paths == ()
 
 
-@pytest.mark.parametrize("name", ["v1..2.txt", "report..final.md", "..hidden", "app/[...slug]/page.tsx", "a b", "~x", "-n"])
+@pytest.mark.parametrize(
+    "name", ["v1..2.txt", "report..final.md", "..hidden", "app/[...slug]/page.tsx", "a b", "~x", "-n"]
+)
 async def test_unusual_names_are_names(name: str, backend: LocalBackend, workspace: Path) -> None:
     await backend.write(name, b"hit\n")
     assert (workspace / name).read_bytes() == b"hit\n"
@@ -105,9 +115,7 @@ async def test_unusual_names_are_names(name: str, backend: LocalBackend, workspa
         ("nothing", "does not exist"),
     ],
 )
-async def test_a_path_that_is_none_is_explained(
-    path: str, reason: str, backend: LocalBackend, workspace: Path
-) -> None:
+async def test_a_path_that_is_none_is_explained(path: str, reason: str, backend: LocalBackend, workspace: Path) -> None:
     (workspace / "file").write_text("")
     (workspace / "loop").symlink_to("loop")
     for number in range(1500):
@@ -157,6 +165,10 @@ async def test_further_folders_are_served(make_backend: MakeBackend, workspace: 
         await backend.read(str(workspace.parent / "third"))
 
 
+def _relative(path: Path, folder: Path) -> str:
+    return os.path.relpath(path, folder)
+
+
 def _with_data(data: Path) -> None:
     for name in ("sessions/s.jsonl", "conversation_history/s.md", "large_tool_results/s/1-execute.txt"):
         (data / name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,14 +188,14 @@ async def test_our_data_is_read_when_named_and_only_then(
     backend = make_backend(workspace, workspace / cwd, data=data)
     named = ".deepagents/large_tool_results/s/1-execute.txt"
     spellings = [named, f"./{named}", str(workspace / named), str(data / "large_tool_results/s/1-execute.txt")]
-    for spelling in [*spellings, os.path.relpath(workspace / named, workspace / cwd)]:
+    for spelling in [*spellings, _relative(workspace / named, workspace / cwd)]:
         assert await backend.read(spelling) == b"hit\n", spelling
         assert backend.resolve(spelling) == named
         assert await _grep(backend, "hit", spelling) == [named]
     assert await _grep(backend, "hit", ".deepagents/large_tool_results") == [named]
     assert (await backend.glob("*.md", ".deepagents/conversation_history", limit=9)).total == 1
     assert [entry.path for entry in await backend.list(".deepagents/sessions")] == [".deepagents/sessions/s.jsonl"]
-    for everything in (str(workspace), os.path.relpath(workspace, workspace / cwd)):
+    for everything in (str(workspace), _relative(workspace, workspace / cwd)):
         assert {Path(path).name for path in await _grep(backend, "hit", everything)} == {"own.txt"}
         listed = await backend.glob("**", everything, limit=99)
         assert {Path(path).name for path in listed.paths} == {"own.txt", ".gitignore"}
@@ -196,7 +208,9 @@ async def test_our_data_is_passed_over_without_any_ignore_file(backend: LocalBac
     assert await _grep(backend, "hit", ".deepagents") == [".deepagents/AGENTS.md"]
 
 
-@pytest.mark.parametrize("path", ["sessions/s.jsonl", "sessions/new.jsonl", "checkpoints/x", "../.deepagents/sessions/y"])
+@pytest.mark.parametrize(
+    "path", ["sessions/s.jsonl", "sessions/new.jsonl", "checkpoints/x", "../.deepagents/sessions/y"]
+)
 async def test_tools_do_not_write_our_data(path: str, backend: LocalBackend, workspace: Path) -> None:
     _with_data(workspace / ".deepagents")
     with pytest.raises(BackendError, match="own record"):
@@ -218,12 +232,12 @@ async def test_a_link_that_came_with_the_project_does_not_lead_out(
     (workspace / ".deepagents/large_tool_results/x").symlink_to(isolated / "key")
     backend = make_backend()
     for path in ("sessions/key", "large_tool_results/x"):
-        with pytest.raises(BackendError, match="leads out|outside"):
+        with pytest.raises(BackendError, match=r"leads out|outside"):
             await backend.read(f".deepagents/{path}")
     data = isolated / ".deepagents/projects/1"
     (data / "sessions").mkdir(parents=True)
     (data / "sessions/x").symlink_to(isolated / "key")
-    with pytest.raises(BackendError, match="leads out|outside"):
+    with pytest.raises(BackendError, match=r"leads out|outside"):
         await make_backend(data=data).read(".deepagents/sessions/x")
     with pytest.raises(BackendError, match="outside"):
         await make_backend(data=data).read(str(data / "deepagent.toml"))

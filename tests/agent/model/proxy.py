@@ -18,10 +18,11 @@ class Proxy:
         self._target = target
         self._refuse = refuse
         self._loop = asyncio.new_event_loop()
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.port = self._server.sockets[0].getsockname()[1]
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        start = asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(start, self._loop).result(5)
+        self.port = self._server.sockets[0].getsockname()[1]
 
     @property
     def url(self) -> str:

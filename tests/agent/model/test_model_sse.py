@@ -65,7 +65,7 @@ def test_done_ends_and_is_no_event() -> None:
 
 @pytest.mark.parametrize("data", [b'data: {"a":\n\n', b"data: [1]\n\n", b"data: 3\n\n"])
 def test_what_is_no_object_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="no JSON object|Expecting"):
+    with pytest.raises(ValueError, match=r"no JSON object|Expecting"):
         read(data)
 
 

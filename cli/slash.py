@@ -1,0 +1,78 @@
+"""Slash commands, as data: help, completion and dispatch read them here. What they do is the screen's business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slash:
+    """A command of the prompt."""
+
+    name: str
+    help: str
+    argument: str = ""
+    """How the argument is written in help: `[focus]`."""
+    aliases: tuple[str, ...] = ()
+    at_once: bool = False
+    """It may run while the agent works."""
+
+
+SLASH: tuple[Slash, ...] = (
+    Slash(name="help", help="keys and commands", at_once=True),
+    Slash(
+        name="compact",
+        argument="[focus] | undo",
+        help="archive the older talk and go on with a summary; undo takes it back",
+        aliases=("compact_conversation",),
+    ),
+    Slash(name="context", help="what fills the window", at_once=True),
+    Slash(name="clear", help="begin a new session", aliases=("new",)),
+    Slash(name="model", argument="[name]", help="show or change the model"),
+    Slash(name="login", help="set up a model: key, local server, demo"),
+    Slash(name="resume", argument="[id]", help="go on with an earlier session", aliases=("continue",)),
+    Slash(name="sessions", help="all sessions of this workspace"),
+    Slash(name="skills", help="skills that the model is told of", at_once=True),
+    Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
+    Slash(name="mode", argument="[mode]", help="what runs without being asked about"),
+    Slash(name="diff", help="uncommitted changes", at_once=True),
+    Slash(name="copy", help="copy the last answer", at_once=True),
+    Slash(name="export", argument="[file]", help="write the session as Markdown", at_once=True),
+    Slash(name="quit", help="leave", aliases=("exit",), at_once=True),
+)
+
+
+def parse_slash(text: str) -> tuple[Slash, str] | None:
+    """The command that `text` names exactly, and its argument; None where it names none."""
+    word, _, argument = text.strip().partition(" ")
+    if not word.startswith("/") or "\n" in word:
+        return None
+    name = word[1:]
+    found = next((slash for slash in SLASH if name == slash.name or name in slash.aliases), None)
+    return (found, argument.strip()) if found else None
+
+
+def complete_slash(text: str) -> tuple[Slash, ...]:
+    """Commands that may be meant by what was typed after `/`: exact first, then by beginning, then by letters."""
+    typed = text.removeprefix("/").casefold()
+    ranked = [(_rank(typed, slash), at, slash) for at, slash in enumerate(SLASH)]
+    return tuple(slash for rank, _, slash in sorted(ranked, key=lambda item: item[:2]) if rank < _NO)
+
+
+_NO = 9
+
+
+def _rank(typed: str, slash: Slash) -> int:
+    names = (slash.name, *slash.aliases)
+    if typed in names:
+        return 0
+    if slash.name.startswith(typed):
+        return 1
+    if any(name.startswith(typed) for name in names):
+        return 2
+    return 3 if _subsequence(typed, slash.name) else _NO
+
+
+def _subsequence(typed: str, name: str) -> bool:
+    letters = iter(name)
+    return all(letter in letters for letter in typed)

@@ -1,0 +1,136 @@
+"""Runs the agent behind the screen: opens it in a thread, sends prompts, steers, queues, interrupts.
+
+Keeps no text of the conversation: what was said is in the session, what waits to be said is in the queue. Events go to
+one callback, in order. The agent's modules are imported late, in the thread, so that the first frame does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...agent.agent import Agent
+    from ...agent.config import PermissionMode
+    from ...agent.events import Event
+    from ..opening import Opened, Opener
+
+OnEvent = Callable[["Event"], Awaitable[None]]
+
+
+class Conversation:
+    """One screen's talk with an agent; the agent may be replaced, the conversation stays."""
+
+    def __init__(self, opener: Opener, on_event: OnEvent, on_idle: Callable[[], None]) -> None:
+        """`on_idle` is told when a run has ended and nothing is queued."""
+        self._opener = opener
+        self._on_event = on_event
+        self._on_idle = on_idle
+        self._task: asyncio.Task[None] | None = None
+        self.opened: Opened | None = None
+        self.queue: list[str] = []
+        """What is sent when the run ends, oldest first."""
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent, once it is open."""
+        return self.opened.agent if self.opened else None
+
+    @property
+    def busy(self) -> bool:
+        """Something runs that Esc would stop."""
+        return self._task is not None and not self._task.done()
+
+    async def open(self, session: str | None = None, *, model: str | None = None) -> Opened:
+        """Opens an agent in a thread, on `session` if named, and takes it in place of the old one."""
+        opened = await asyncio.to_thread(self._opener.open, session=session, model=model)
+        old, self.opened = self.agent, opened
+        if old is not None:
+            await old.aclose()
+        return opened
+
+    async def change_model(self, name: str) -> Opened:
+        """The same session, with another model."""
+        agent = self.agent
+        if agent is None or not agent.session.answers:
+            return await self.open(model=name)
+        session = agent.session.id
+        await agent.aclose()
+        self.opened = None
+        return await self.open(session, model=name)
+
+    def send(self, text: str) -> None:
+        """Runs a prompt; while one runs, the text joins it after the running tools."""
+        agent = self.agent
+        if agent is None or (self.busy and self._task_is_other):
+            self.queue.append(text)
+        elif self.busy:
+            agent.steer(text)
+        else:
+            self._start(agent.astream(text), other=False)
+
+    def enqueue(self, text: str) -> None:
+        """Keeps a prompt for when the run has ended."""
+        self.queue.append(text)
+
+    def take_back(self) -> str | None:
+        """The newest of what was said and has not been taken yet: queued first, then steering."""
+        if self.queue:
+            return self.queue.pop()
+        return self.agent.take_back() if self.agent else None
+
+    def compact(self, focus: str | None) -> None:
+        """Compacts now."""
+        if self.agent is not None and not self.busy:
+            self._start(self.agent.compact(focus), other=True)
+
+    def undo_compaction(self) -> None:
+        """Takes the newest compaction back."""
+        if self.agent is not None and not self.busy:
+            self._start(self.agent.undo_compaction(), other=True)
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """From now on another mode decides what runs without being asked about."""
+        if self.agent is not None:
+            self.agent.set_mode(mode)
+
+    def interrupt(self) -> None:
+        """Stops what runs, in order."""
+        if self.agent is not None:
+            self.agent.interrupt()
+
+    async def close(self) -> None:
+        """Stops everything and gives the session back."""
+        self.queue.clear()
+        self.interrupt()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self.agent is not None:
+            await self.agent.aclose()
+        self.opened = None
+
+    _task_is_other = False
+    """What runs is no prompt: a text cannot join it."""
+
+    def _start(self, events: AsyncGenerator[Event, None], *, other: bool) -> None:
+        self._task_is_other = other
+        self._task = asyncio.create_task(self._follow(events))
+        self._task.add_done_callback(lambda _: self._next())
+
+    async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
+        async with aclosing(events) as stream:
+            async for event in stream:
+                await self._on_event(event)
+
+    def _next(self) -> None:
+        """Sends what was queued, or what came too late to join the run."""
+        agent = self.agent
+        late = agent.take_back() if agent else None
+        if late is not None:
+            self.queue.insert(0, late)
+        if agent is not None and self.queue:
+            self.send(self.queue.pop(0))
+        else:
+            self._on_idle()

@@ -1,0 +1,74 @@
+"""The built-in tools on a real backend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from deepagent.agent.backends.local import LocalBackend
+from deepagent.agent.runtime import ToolRuntime
+from deepagent.agent.tool import ToolResult
+from deepagent.agent.tools import builtin_tools
+from deepagent.context.entries import Todo
+from pydantic import JsonValue
+
+TOOLS = {tool.name: tool for tool in builtin_tools()}
+
+
+@dataclass(slots=True)
+class Session:
+    """Remembers what tools asked of the session."""
+
+    todos: tuple[Todo, ...] = ()
+    focus: list[str | None] = field(default_factory=list[str | None])
+
+    def write_todos(self, items: tuple[Todo, ...]) -> None:
+        self.todos = items
+
+    async def compact(self, focus: str | None) -> str:
+        self.focus.append(focus)
+        return "Compacted 40 messages. The archive has them."
+
+
+@dataclass(slots=True)
+class Bench:
+    """Calls tools by name."""
+
+    backend: LocalBackend
+    session: Session = field(default_factory=Session)
+    result_limit: int = 20_000
+    shown: bytearray = field(default_factory=bytearray)
+
+    async def call(self, tool: str, /, **arguments: JsonValue) -> ToolResult:
+        """Calls a tool as the agent does."""
+        runtime: ToolRuntime[None] = ToolRuntime(
+            context=None,
+            backend=self.backend,
+            session=self.session,
+            call_id="call-1",
+            result_limit=self.result_limit,
+            on_output=self.shown.extend,
+        )
+        return await TOOLS[tool].run(arguments, runtime)
+
+
+@pytest.fixture
+async def bench(workspace: Path) -> AsyncIterator[Bench]:
+    """Tools on the test's working directory."""
+    backend = LocalBackend(
+        workspace, workspace, extra=(Path("/dev"),), data=workspace / ".deepagents", environ=os.environ
+    )
+    yield Bench(backend)
+    await backend.aclose()
+
+
+Call = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def call(bench: Bench) -> Call:
+    """Calls a tool by name."""
+    return bench.call

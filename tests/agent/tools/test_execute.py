@@ -1,0 +1,141 @@
+"""`execute`, and what is made of a program's output."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from deepagent.agent.backends.local import LocalBackend
+from deepagent.agent.tool import ToolResult
+from deepagent.agent.tools.terminal import plain
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+Call = Callable[..., Awaitable[ToolResult]]
+
+
+class Bench(Protocol):
+    """What the fixture `bench` is."""
+
+    backend: LocalBackend
+    shown: bytearray
+
+    async def call(self, tool: str, /, **arguments: JsonValue) -> ToolResult: ...
+
+
+async def test_output_and_exit_code(bench: Bench, workspace: Path) -> None:
+    result = await bench.call("execute", command="echo out; echo err >&2; exit 3")
+    assert result.text == f"out\nerr\n[exit code 3; directory {workspace}]"
+    assert (result.summary, result.is_error) == ("exit 3 · 2 lines", False)
+    log = dict(result.log)
+    assert (log["command"], log["exit_code"], log["timed_out"]) == ("echo out; echo err >&2; exit 3", 3, False)
+    assert bytes(bench.shown) == b"out\nerr\n"
+
+
+async def test_no_output(call: Call, workspace: Path) -> None:
+    result = await call("execute", command="true")
+    assert (result.text, result.summary) == (f"[exit code 0; directory {workspace}]", "exit 0 · 0 lines")
+
+
+async def test_a_time_limit_leaves_what_was_written(call: Call) -> None:
+    began = time.monotonic()
+    result = await call("execute", command="echo before; sleep 300 | cat", timeout=0.5)
+    assert time.monotonic() - began < 4
+    assert result.text.startswith("before\n[ended after the time limit of 0.5 s; directory ")
+    assert result.log["exit_code"] is None
+
+
+async def test_a_signal_has_a_name(call: Call) -> None:
+    result = await call("execute", command="kill -SEGV $$")
+    assert result.text.startswith("[ended by signal 11 (SIGSEGV); directory ")
+
+
+async def test_what_is_left_running_is_told(bench: Bench) -> None:
+    result = await bench.call("execute", command="sleep 65.25 & echo hi")
+    assert result.text.startswith(
+        "hi\n[exit code 0; something it started still runs and will be ended with this session"
+    )
+
+
+async def test_bytes_that_are_no_text(call: Call, bench: Bench, workspace: Path) -> None:
+    bench.backend = LocalBackend(
+        workspace, workspace, data=workspace / ".deepagents", environ={**os.environ, "LC_ALL": "C"}
+    )
+    result = await bench.call("execute", command=r"printf '\xff\xfe\x80ok'")
+    assert result.text.startswith("\ufffd\ufffd\ufffdok\n[exit code 0")
+
+
+async def test_a_progress_bar_leaves_its_last_state(call: Call) -> None:
+    command = r"for i in $(seq 5000); do printf '\r\033[32m%5d/5000\033[0m done' $i; done; echo"
+    result = await call("execute", command=command)
+    assert result.text.split("\n")[0] == " 5000/5000 done"
+    assert len(result.text) < 200
+
+
+async def test_what_was_not_kept_is_told(call: Call) -> None:
+    result = await call("execute", command="echo first; yes | head -c 11000000; echo last")
+    assert "\n[514,251 bytes were not kept]\n" in result.text
+    assert result.text.startswith("first\n")
+    assert "\nlast\n[exit code 0" in result.text
+    assert result.log["dropped_bytes"] == 514_251
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"command": " \n"}, "empty"),
+        ({"command": "a\0b"}, "NUL"),
+        ({"command": "ls", "timeout": 0}, "timeout must be"),
+        ({"command": "ls", "timeout": 9_999}, "timeout must be"),
+        ({"command": "ls", "timeout": "x"}, "timeout: Input should be a valid number"),
+        ({"command": ["ls"]}, "command: Input should be a valid string"),
+    ],
+)
+async def test_what_cannot_be_run_is_answered(arguments: dict[str, JsonValue], text: str, call: Call) -> None:
+    result = await call("execute", **arguments)
+    assert result.is_error
+    assert text in result.text
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (b"plain\n", "plain\n"),
+        (b"a\r\nb\r\n", "a\nb\n"),
+        (b"\x1b[1;31mred\x1b[0m", "red"),
+        (b"\x1b]0;title\x07x\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", "xlink"),
+        (b"10%\r20%\r30%\n", "30%\n"),
+        (b"long text\rshort\n", "shorttext\n"),
+        (b"long text\r\x1b[Kshort\n", "short\n"),
+        (b"long text\x1b[2K\rshort\n", "short\n"),
+        (b"abc\b\bX\n", "aXc\n"),
+        (b"|\b/\b-\b\\\bok\n", "ok\n"),
+        (b"tab\there \x07bell\n", "tab\there bell\n"),
+        (b"\x1b(B\x1b[mtext\x1b[?25l", "text"),
+        (b"\x1bP1;2q data \x1b\\after", "after"),
+        ("ünï\r日本\n".encode(), "日本ï\n"),
+        (b"[x] [/dim] {y}\n", "[x] [/dim] {y}\n"),
+    ],
+)
+def test_what_a_terminal_would_show(output: bytes, text: str) -> None:
+    assert plain(output) == text
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"bc", b"\r", b"\b", b"\x1b[K", b"\x1b[1K", b"\x1b[31m", b"\x1b", b"\n", b"\xff"]))
+)
+def test_no_control_code_is_left(pieces: list[bytes]) -> None:
+    text = plain(b"".join(pieces))
+    assert not set(text) & {"\x1b", "\x08", "\r"}
+    assert text.count("\n") == pieces.count(b"\n")
+
+
+def test_a_huge_line_of_updates_is_quick() -> None:
+    began = time.monotonic()
+    assert plain(b"x" * 1_000_000 + b"\ry" * 50_000) == "y"
+    assert time.monotonic() - began < 2

@@ -1,0 +1,61 @@
+"""Fixtures of the process tests: the program, in a repository or in a plain folder, and small disks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `process_program`: test folders are no packages
+
+from process_program import Program
+
+
+@pytest.fixture
+def program(tmp_path: Path, isolated: Path) -> Iterator[Program]:
+    """The program in a repository with one commit. What it leaves running is ended."""
+    repo, scripts = tmp_path / "repo", tmp_path / "scripts"
+    repo.mkdir()
+    scripts.mkdir()
+    environ = {**os.environ, "HOME": str(isolated), "LC_ALL": "C.UTF-8"}
+    program = Program(repo=repo, home=isolated, scripts=scripts, environ=environ)
+    for name, value in (("user.name", "a"), ("user.email", "a@localhost"), ("init.defaultBranch", "main")):
+        subprocess.run(("git", "config", "--global", name, value), check=True)
+    program.git("init", "--quiet")
+    (repo / "a.txt").write_text("one\ntwo\nthree\n")
+    program.git("add", "--all")
+    program.git("commit", "--quiet", "--message", "first")
+    yield program
+    program.end_children()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[Path, int], None]]:
+    """Mounts a file system with so many KiB at a folder, which only root may."""
+    if os.geteuid() != 0:
+        pytest.skip("a small file system can be mounted by root only")
+    mounted: list[Path] = []
+
+    def mount(folder: Path, size: int) -> None:
+        folder.mkdir(mode=0o700, parents=True)
+        command = ("mount", "-t", "tmpfs", "-o", f"size={size}k,mode=700", "tmpfs", str(folder))
+        done = subprocess.run(command, check=False, capture_output=True)
+        if done.returncode:
+            pytest.skip(f"no small file system can be mounted here: {done.stderr.decode().strip()}")
+        mounted.append(folder)
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(("umount", "-l", str(folder)), check=True)
+
+
+@pytest.fixture
+def nobody() -> int:
+    """A user's number that owns nothing here."""
+    if os.geteuid() != 0:
+        pytest.skip("another user's number can be taken by root only")
+    return 65534
