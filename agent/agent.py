@@ -27,6 +27,7 @@ from ..context.offload import Offloader
 from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.tokens import Counter
+from ..context.view import View
 from .backends.protocol import Backend
 from .config import PermissionMode, Settings
 from .edge import Edge
@@ -217,12 +218,12 @@ class Agent:
         """From the next call on, another mode decides what runs without being asked about."""
         self.parts.set_mode(mode)
 
-    def account(self) -> Account:
-        """What fills the window, in rows that add up."""
+    def account(self, view: View | None = None) -> Account:
+        """What fills the window, in rows that add up. With a `view` taken before, it may run in another thread."""
         return account(
             prompt=[(part.name, part.text) for part in self._prompt],
             tools=self._loop.toolbox.texts,
-            view=self.session.view,
+            view=view or self.session.view,
             counter=self.parts.counter,
             meter=self._meter,
         )

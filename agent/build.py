@@ -252,7 +252,11 @@ def _backend(
     return LocalBackend(
         workspace.root,
         workspace.cwd,
-        extra=(*extras.add_dirs, *(root.path for root in skill_roots(workspace))),
+        extra=(
+            *extras.add_dirs,
+            *(root.path for root in skill_roots(workspace)),
+            workspace.user / "AGENTS.md",
+        ),
         data=storage.root,
         environ=environ,
         hidden_env=settings.secrets,

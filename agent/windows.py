@@ -15,7 +15,7 @@ def window_of(settings: Settings, model: Model, info: ModelInfo | None) -> Windo
     longest = info.max_output if info else None
     if settings.context.window is not None:
         return Window(tokens=settings.context.window, source="user", max_output=longest)
-    if info is not None and info.max_input:
+    if info is not None and info.max_input and not is_local(model):  # what a local server serves, only it knows
         return Window(tokens=info.max_input, source="table", max_output=longest, input_only=info.input_only)
     return assumed_window(local=is_local(model))
 

@@ -7,14 +7,14 @@ from collections.abc import Collection
 from ..agent.local_servers import LocalServer, find_local_servers
 
 DEFAULTS = (
-    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
-    ("OPENAI_API_KEY", "openai/gpt-5"),
-    ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
-    ("OPENROUTER_API_KEY", "openrouter/anthropic/claude-sonnet-4.5"),
+    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-latest"),
+    ("OPENAI_API_KEY", "openai/gpt-5.2"),
+    ("GEMINI_API_KEY", "gemini/gemini-pro-latest"),
+    ("OPENROUTER_API_KEY", "openrouter/anthropic/claude-sonnet-5"),
     ("DEEPSEEK_API_KEY", "deepseek/deepseek-chat"),
-    ("MISTRAL_API_KEY", "mistral/devstral-medium-2507"),
-    ("XAI_API_KEY", "xai/grok-4"),
-    ("GROQ_API_KEY", "groq/moonshotai/kimi-k2-instruct-0905"),
+    ("MISTRAL_API_KEY", "mistral/devstral-medium-latest"),
+    ("XAI_API_KEY", "xai/grok-build-latest"),
+    ("GROQ_API_KEY", "groq/openai/gpt-oss-120b"),
 )
 """The model that each key stands for when none is named; the first key that is there decides."""
 

@@ -1,4 +1,4 @@
-"""Upkeep: files of ours that a command took away, as `git clean -fdx` does, are back before the model looks for them."""
+"""Upkeep: files of ours that a command took away, as `git clean -fdx` does, are put back when it has ended."""
 
 from __future__ import annotations
 

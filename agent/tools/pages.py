@@ -18,7 +18,9 @@ COUNT_LIMIT = 32 * 1024 * 1024
 """Bytes of a file up to which its lines are counted, and of a line up to which its end is looked for."""
 FIRST_LOOK = 2_000
 """Bytes shown of a line that fits on no page, as long as nobody asked for a place in it."""
-_BLOCK = 1024 * 1024
+_BLOCK = 4 * 1024 * 1024
+_WINDOW = 1024 * 1024
+"""Bytes read for a page at most."""
 _BYTES_PER_TOKEN = 8
 """Bytes read for a page, for each token that it may have."""
 _ROW = 5.0
@@ -57,7 +59,7 @@ async def read_page(
     if column > 1 and (length := await line_length(backend, path, start, column)) < column - 1:
         raise BackendError(f"Line {offset:,} of {path} has only {length:,} bytes")
     position = start + column - 1
-    wanted = min(int(tokens) * _BYTES_PER_TOKEN, _BLOCK) + 4096
+    wanted = min(int(tokens) * _BYTES_PER_TOKEN, _WINDOW) + 4096
     window = await backend.read(path, start=position, size=wanted)
     at_end = position + len(window) >= size
     if not at_end:

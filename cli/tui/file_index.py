@@ -35,12 +35,14 @@ class PathSearch:
     def best(self, letters: str, limit: int) -> list[str]:
         """Up to `limit` paths, best first."""
         wanted = letters.casefold()
+        if not wanted:
+            return list(self._paths[:limit])
         alive = self._alive(wanted)
         found: dict[int, None] = {}
         for fits in self._tests(wanted):
             tier = [at for at in alive if at not in found and fits(at)]
             room = limit - len(found)
-            found |= dict.fromkeys(nsmallest(room, tier, key=lambda at: len(self._paths[at])) if wanted else tier[:room])
+            found |= dict.fromkeys(nsmallest(room, tier, key=lambda at: len(self._paths[at])))
             if len(found) >= limit:
                 break
         return [self._paths[at] for at in found]

@@ -29,8 +29,8 @@ from deepagent.context.messages import (
 from deepagent.context.storage import archive_name, log_name
 from process_program import Json, Program, assert_well_formed, call, messages_of
 
-_NOISE = "All work and no play makes the window full. " * 55
-"""Over 2,000 characters: as an argument of an old call it becomes a stub."""
+_NOISE = "All-work-and-no-play-makes-the-window-full." * 55
+"""Over 2,000 characters: as an argument of an old call it becomes a stub. Few words, as each is a piece of the stream."""
 _STEP = {
     "thinking": "Thought {{position}}.",
     "text": "Answer {{position}}.",
@@ -38,7 +38,7 @@ _STEP = {
     "pace": 0.001,
     "repeat": 5_000,
     "calls": [
-        call("write_file", path="out/{{position}}.txt", content="{{position}} {{first:(All work[^\"\\\\]{2000,})}}"),
+        call("write_file", path="out/{{position}}.txt", content='{{position}} {{first:(All-work[^\\s"]{2000,})}}'),
         call("execute", command="seq -s ' ' {{position}} 2500; sleep 0.03"),
     ],
 }
