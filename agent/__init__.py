@@ -5,7 +5,9 @@ Imports from `context` and `skills`, never from `cli`. The names below load on f
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,3 +25,20 @@ def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """This package, whose `tool` is the function whatever was imported before: the import of the module of that name
+    makes the module an attribute of the package, and the lazy name above would never be asked for."""
+
+    @property
+    def tool(self) -> object:
+        """The function."""
+        return import_module(".tool", __name__).tool
+
+    @tool.setter
+    def tool(self, module: ModuleType) -> None:
+        """Forgets the module, which is found by its own name."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -7,7 +7,6 @@ async inside; `invoke` and `stream` serve callers that are not, at the edge.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from ..context.accounting import Account, account
 from ..context.budget import Budget
 from ..context.compact import Ask, Compactor
 from ..context.entries import Compacted, Ended
-from ..context.entries import PromptPart as LoggedPart
 from ..context.ladder import CannotUndo, Ladder
 from ..context.log import LogError
 from ..context.meter import Meter
@@ -38,6 +36,7 @@ from .middleware.base import Middleware, RunState, RunStopped
 from .middleware.context import ContextCare
 from .model.types import Completed, Model
 from .prompt import PromptPart, prompt_text
+from .prompt_log import log_model, log_prompt
 from .reports import Reports
 from .secrets import Masker
 from .services import Services
@@ -68,6 +67,7 @@ class Parts:
     prompt: Callable[[], tuple[PromptPart, ...]]
     """The parts of the system prompt as they are now; asked once a run."""
     price: Callable[[Completed], float | None]
+    summary_price: Callable[[Completed], float | None]
     max_output: int | None
     context: object = None
     """The caller's own data for tools; never written to disk."""
@@ -115,7 +115,7 @@ class Agent:
             parts.summary_model,
             parts.session,
             window=parts.summary_window,
-            price=parts.price,
+            price=parts.summary_price,
             masker=parts.masker,
             run=lambda: self._run,
         )
@@ -183,6 +183,7 @@ class Agent:
 
     def gauge(self) -> Gauge:
         """How full the window is now."""
+        self._loop.measure()  # the tokenizer may have come since
         used, budget = self._ladder.used, self._ladder.budget
         return Gauge(
             used=used.tokens,
@@ -210,6 +211,11 @@ class Agent:
         """Says something while a run goes on: it joins the conversation after the tools that run now."""
         self._inbox.append(text)
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What was said to the run and has not joined the conversation yet, oldest first."""
+        return tuple(self._inbox)
+
     def take_back(self) -> str | None:
         """The newest of what was said to a run and has not joined the conversation yet; None if there is nothing."""
         return self._inbox.pop() if self._inbox else None
@@ -220,6 +226,7 @@ class Agent:
 
     def account(self, view: View | None = None) -> Account:
         """What fills the window, in rows that add up. With a `view` taken before, it may run in another thread."""
+        self._loop.measure()
         return account(
             prompt=[(part.name, part.text) for part in self._prompt],
             tools=self._loop.toolbox.texts,
@@ -298,8 +305,9 @@ class Agent:
 
     async def _compact(self, focus: str | None) -> None:
         self._log_prompt()
-        self._loop.measure()
         with suppress(asyncio.CancelledError):
+            await asyncio.to_thread(self.parts.counter.prepare)
+            self._loop.measure()
             await self._ladder.compact(Ask(reason="user", focus=focus))
         self._emit(GaugeChanged(gauge=self.gauge()))
 
@@ -321,6 +329,7 @@ class Agent:
         try:
             async with limit:
                 self._log_prompt()
+                log_model(self.session, self.parts.model.name)
                 text, outcome = await self._loop.run(prompt, run), "success"
         except TimeoutError:
             if not limit.expired():
@@ -336,12 +345,9 @@ class Agent:
 
     def _log_prompt(self) -> None:
         """Asks for the prompt's parts and logs those that changed."""
-        known = {entry.name: entry.sha256 for entry in self.session.entries if isinstance(entry, LoggedPart)}
         mask = self.parts.masker.mask
         self._prompt = tuple(replace(part, text=mask(part.text)) for part in self.parts.prompt())
-        for name, text in _changed(self._prompt, known):
-            digest = _digest(text)
-            self.session.append(LoggedPart(**self.session.header(), name=name, sha256=digest, content=text))
+        log_prompt(self.session, self._prompt)
 
     def _end(self, run: RunState, outcome: Outcome, text: str, error: Mapping[str, JsonValue] | None) -> None:
         with suppress(StorageError):
@@ -364,21 +370,6 @@ class Agent:
 
 def _problem(kind: str, message: str) -> dict[str, JsonValue]:
     return {"kind": kind, "message": message}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _changed(parts: tuple[PromptPart, ...], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Parts whose text is not the one that the log has; parts that are gone have an empty text."""
-    for part in parts:
-        if known.get(part.name) != _digest(part.text):
-            yield part.name, part.text
-    present = {part.name for part in parts}
-    for name, digest in known.items():
-        if name not in present and digest != _digest(""):
-            yield name, ""
 
 
 def _last_words(session: Session) -> str:

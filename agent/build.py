@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from ..context.budget import Window, budget_for
 from ..context.session import Session
@@ -32,6 +33,7 @@ from .model.choose import open_model
 from .model.retry import RetryingModel, RetryPolicy
 from .model.types import Completed, Model
 from .prompt_source import PromptSource, skill_roots
+from .runtime import Context
 from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
 from .storage import DiskStorage
@@ -64,9 +66,9 @@ def create_deep_agent(
     model: str | Model | None = None,
     *,
     tools: Sequence[Tool] = (),
-    system_prompt: str | Callable[[object], str] = "",
+    system_prompt: str | Callable[[Context], str] = "",
     middleware: Sequence[Middleware] = (),
-    context: object = None,
+    context: Context | None = None,
     cwd: str | Path = ".",
     settings: Settings | None = None,
     session: str | None = None,
@@ -74,7 +76,8 @@ def create_deep_agent(
 ) -> Agent:
     """An agent for Python programs: the same one that the command line runs.
 
-    `model` is a name as `--model` takes it, or a `Model`. `session` continues an earlier one (empty: the newest).
+    `model` is a name as `--model` takes it, or a `Model`. `system_prompt`, a text or a function of `context`, stands
+    before our own. `session` continues an earlier one (empty: the newest). Nothing is read from settings files.
     Raises `ConfigError`, `AuthError`, `SessionError` or `StorageError`.
     """
     workspace = find_workspace(Path(cwd), environ=os.environ)
@@ -85,7 +88,7 @@ def create_deep_agent(
         tools=tuple(tools),
         middleware=tuple(middleware),
         context=context,
-        prompt=system_prompt,
+        prompt=cast(str | Callable[[object], str], system_prompt),
         interactive=interactive,
         model=None if isinstance(model, str) else model,
     )
@@ -169,6 +172,7 @@ def _parts(
         counter=Counter(load_encoder),
         prompt=prompt.parts,
         price=models.price,
+        summary_price=models.summary_price,
         max_output=None,
         context=extras.context,
         notices=(*notices, *prompt.notices()),
@@ -199,6 +203,7 @@ class _Models:
     window: Window
     summary_window: Window
     price: Callable[[Completed], float | None]
+    summary_price: Callable[[Completed], float | None]
 
 
 def _models(settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], extras: Extras) -> _Models:
@@ -206,14 +211,15 @@ def _models(settings: Settings, environ: Mapping[str, str], keys: Mapping[str, s
     open_named = partial(_open_model, settings=settings, environ=environ, keys=keys, demo=extras.demo)
     work = _retrying(extras.model or open_named(_model_name(settings)), settings)
     summary = _retrying(open_named(settings.summary_model), settings) if settings.summary_model else work
-    info = model_info(work.name)
+    info, summary_info = model_info(work.name), model_info(summary.name)
     check_price(settings, info, work)
     return _Models(
         work=work,
         summary=summary,
         window=window_of(settings, work, info),
-        summary_window=window_of(settings, summary, model_info(summary.name)),
+        summary_window=window_of(settings, summary, summary_info),
         price=partial(price_of, info),
+        summary_price=partial(price_of, summary_info),
     )
 
 

@@ -157,6 +157,8 @@ class Offloading:
     tokens: int
     """Tokens of the whole text."""
     shown_tokens: int
+    message: str = ""
+    """The id of the message whose text it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

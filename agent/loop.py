@@ -114,11 +114,13 @@ class Loop:
 
     async def _take_inbox(self, run: RunState) -> bool:
         """Logs what the user said meanwhile; whether there was anything."""
-        said = tuple(self.inbox)
-        for text in said:
-            run.emit(Steered(message=await self._take(text)))
-            self.inbox.pop(0)
-        return bool(said)
+        heard = False
+        while self.inbox:
+            text = self.inbox.pop(0)  # before anything else: it can be taken back no more
+            if text.strip():
+                run.emit(Steered(message=await self._take(text)))
+                heard = True
+        return heard
 
     async def _take(self, prompt: str) -> UserMessage:
         """Logs what the user wrote; it is on the disk when this returns."""

@@ -54,7 +54,12 @@ class Reports:
                 for block in blocks:
                     pointer = block.pointer
                     self._emit(
-                        Offloading(path=pointer.path, tokens=pointer.tokens, shown_tokens=len(pointer.shown) // 4)
+                        Offloading(
+                            path=pointer.path,
+                            tokens=pointer.tokens,
+                            shown_tokens=len(pointer.shown) // 4,
+                            message=block.message,
+                        )
                     )
             case Compacted():
                 self._compacted(entry)

@@ -5,6 +5,7 @@ Only sessions with a twin in the user's own folder are known here; logs that cam
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -34,12 +35,26 @@ class Choice:
 
 
 def open_storage(workspace: Workspace, choice: Choice) -> tuple[DiskStorage, Callable[[], None]]:
-    """The workspace's storage, or one in a temporary folder, and what takes the latter away again."""
+    """The workspace's storage, or one in a temporary folder, and what takes the latter away again.
+
+    Raises `StorageError` where sessions cannot be kept.
+    """
     if choice.persist:
+        _need_writable(workspace.user)
         return workspace.storage(), lambda: None
     folder = Path(tempfile.mkdtemp(prefix="deepagent-"))
     storage = DiskStorage(folder, folder / "twins", prefix=str(folder))
     return storage, lambda: shutil.rmtree(folder, ignore_errors=True)
+
+
+def _need_writable(user: Path) -> None:
+    """Says what to do where the user's folder cannot be written, as in some containers."""
+    nearest = next(folder for folder in (user, *user.parents) if os.path.exists(folder))  # noqa: PTH110 - raises nothing
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise StorageError(
+            f"{nearest} cannot be written, and sessions are kept in {user}: "
+            "set DEEPAGENT_HOME to another folder, or use --no-session-persistence"
+        )
 
 
 def open_session(storage: DiskStorage, workspace: Workspace, choice: Choice) -> tuple[Session, tuple[str, ...]]:

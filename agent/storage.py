@@ -90,7 +90,7 @@ class DiskStorage:
 
     def open(self, name: str, *, lock: bool = False) -> AppendFile:
         path, twin = self._paths(name)
-        new = not twin.exists()
+        new = not os.path.lexists(twin)
         try:
             self._get_ready()
             files = self._open_both(path, twin, lock=lock)
@@ -99,7 +99,8 @@ class DiskStorage:
             return _DiskFile(files)
         except OSError as error:
             if new:  # an empty twin alone would be listed as a session
-                twin.unlink(missing_ok=True)
+                with suppress(OSError):
+                    twin.unlink()
             raise _wrap(error, path) from error
 
     def _open_both(self, path: Path, twin: Path, *, lock: bool) -> tuple[_Open, ...]:

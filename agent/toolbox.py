@@ -163,7 +163,7 @@ class Toolbox:
         for block in message.content:
             if isinstance(block, Pointer):
                 shown = self._ladder.counter.text(block.shown)
-                run.emit(Offloading(path=block.path, tokens=block.tokens, shown_tokens=shown))
+                run.emit(Offloading(path=block.path, tokens=block.tokens, shown_tokens=shown, message=message.id))
         run.emit(ToolFinished(call=item.call, message=message, summary=item.result.summary, seconds=item.seconds))
 
 

@@ -14,7 +14,7 @@ from ..agent.credentials import set_key, variable_for
 from ..agent.errors import AuthError, ConfigError, DeepagentError, UnknownModelError
 from ..agent.model.choose import open_model
 from ..agent.model.types import ModelRequest
-from ..agent.small_files import write_private
+from ..agent.small_files import parse_toml, write_private
 from ..agent.workspace import Workspace
 from ..context.messages import Text, UserMessage, new_id, timestamp
 from .first_steps import DEFAULTS
@@ -102,8 +102,6 @@ def keep_model(user: Path, name: str) -> Path | None:
     Returns the file, or None where it names a model already: that is then for its owner to change.
     """
     import tomli_w
-
-    from ..agent.small_files import parse_toml
 
     path = user / FILE
     data = read_settings(path) or b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from ..agent.local_servers import LocalServer, find_local_servers
 
@@ -24,14 +24,14 @@ def default_model(names: Collection[str]) -> str | None:
     return next((model for variable, model in DEFAULTS if variable in names), None)
 
 
-async def first_steps() -> str:
-    """What a person can do who has no model yet, with the local servers that answer now."""
+async def first_steps(find: Callable[[], Awaitable[tuple[LocalServer, ...]]] = find_local_servers) -> str:
+    """What a person can do who has no model yet, with the local servers that `find` finds."""
     lines = [
         "no model is set and no key was found. One of these is enough:",
         "  export OPENAI_API_KEY=…  (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …)",
         "  deepagent auth set openai  (stores a key after one test request)",
     ]
-    for server in await find_local_servers():
+    for server in await find():
         models = ", ".join(server.models[:3]) or "no model loaded"
         lines.append(f"  {server.name} listens on {server.url}: {models}. {_use(server)}")
     lines.append("  deepagent demo  (needs neither key nor network)")

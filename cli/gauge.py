@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..agent.events import Gauge
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..agent.events import Gauge
 
 _CELLS = 20
 

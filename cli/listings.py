@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from ..agent.errors import SessionError
 from ..agent.sessions import pick_session, session_ids
+from ..agent.storage import DiskStorage
 from ..agent.workspace import Workspace
 from ..context.archive import parse
-from ..context.entries import Compacted, Ended, MessageLogged
-from ..context.log import LogError, load
+from ..context.entries import Ended, Entry, MessageLogged
+from ..context.log import LogError, decode, load
 from ..context.messages import UserMessage, text_of
 from ..context.storage import archive_name, log_name
 
@@ -27,7 +32,11 @@ class SessionRow(TypedDict):
     messages: int
     compactions: int
     ended: str
-    """How its last run ended; `stopped` where the log breaks off."""
+    """How its last run ended; `stopped` where the log breaks off, `open` where a process has it open."""
+    size: int
+    """Bytes of the log."""
+    time: str
+    """When something was last written; empty where that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +53,98 @@ class ArchiveRow:
 
 def session_rows(workspace: Workspace) -> list[SessionRow]:
     """The sessions of a workspace, newest first; those that cannot be read say so."""
+    return list(each_session(workspace))
+
+
+def each_session(workspace: Workspace) -> Iterator[SessionRow]:
+    """The same, one at a time: a list of hundreds can be shown while it is being read."""
     storage = workspace.storage()
-    return [_session_row(session, storage.read(log_name(session))) for session in session_ids(storage)]
+    for session in session_ids(storage):
+        with suppress(FileNotFoundError):  # removed meanwhile
+            yield _session_row(session, storage)
 
 
-def _session_row(session: str, data: bytes) -> SessionRow:
+def is_open(storage: DiskStorage, session: str) -> bool:
+    """Whether a process, perhaps this one, has the session open."""
     try:
-        entries = load(session, data).entries
+        fd = os.open(storage.mirror / log_name(session), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(fd)
+
+
+def title_of(message: UserMessage) -> str:
+    """The beginning of a request, in one line."""
+    return " ".join(text_of(message)[: _TITLE * 20].split())[:_TITLE]
+
+
+def _session_row(session: str, storage: DiskStorage) -> SessionRow:
+    """The row, from the few lines that matter: a log of many megabytes is not taken apart for it."""
+    data = storage.read(log_name(session))
+    row = SessionRow(id=session, title="", messages=0, compactions=0, ended="unreadable", size=len(data), time="")
+    try:
+        load(session, data[: data.find(b"\n") + 1 or len(data)])
     except LogError as error:
-        return SessionRow(id=session, title=str(error), messages=0, compactions=0, ended="unreadable")
-    messages = [entry.message for entry in entries if isinstance(entry, MessageLogged)]
-    first = next((text_of(m) for m in messages if isinstance(m, UserMessage)), "")
-    last = entries[-1]
-    return SessionRow(
-        id=session,
-        title=" ".join(first.split())[:_TITLE],
-        messages=len(messages),
-        compactions=sum(isinstance(entry, Compacted) for entry in entries),
-        ended=last.reason if isinstance(last, Ended) else "stopped",
-    )
+        return {**row, "title": str(error)}
+    last = _last_entry(data)
+    ended = last.reason if isinstance(last, Ended) else "stopped"
+    return {
+        **row,
+        "title": _title(data),
+        "messages": _count(data, "message"),
+        "compactions": _count(data, "compacted"),
+        "ended": "open" if is_open(storage, session) else ended,
+        "time": last.time if last else "",
+    }
+
+
+def _count(data: bytes, kind: str) -> int:
+    """How many entries of a kind a log has. In each line the kind comes last, and no text of a line looks like it."""
+    return data.count(f',"kind":"{kind}"}}\n'.encode())
+
+
+def _title(data: bytes) -> str:
+    """The first request; empty where there is none."""
+    for line in _lines(data):
+        if b'"role":"user"' in line:
+            match _decoded(line):
+                case MessageLogged(message=UserMessage(synthetic=False) as message):
+                    return title_of(message)
+                case _:
+                    pass
+    return ""
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def _last_entry(data: bytes) -> Entry | None:
+    """The last entry that can be read."""
+    end = len(data.rstrip())
+    while end > 0:
+        start = data.rfind(b"\n", 0, end) + 1
+        if (entry := _decoded(data[start:end])) is not None:
+            return entry
+        end = start - 1
+    return None
+
+
+def _decoded(line: bytes) -> Entry | None:
+    with suppress(ValueError, RecursionError):
+        return decode(line)
+    return None
 
 
 def archive_rows(workspace: Workspace) -> list[ArchiveRow]:

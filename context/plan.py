@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .messages import AssistantMessage, Message, ToolMessage
+from .messages import Message, ToolMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +44,11 @@ def _fits(cut: int, count: int, tails: Sequence[int], keep: int, keep_messages: 
 
 
 def _cuts(messages: Sequence[Message]) -> list[int]:
-    """Positions at which a cut parts no pair, oldest first; 0 is none, as nothing would go."""
-    limit = _first_open(messages)
-    return [at for at in range(1, limit + 1) if at < len(messages) and not isinstance(messages[at], ToolMessage)]
+    """Positions at which a cut parts no pair, oldest first; 0 is none, as nothing would go.
 
-
-def _first_open(messages: Sequence[Message]) -> int:
-    """The position of the oldest answer with an unanswered call among the last group, else the end."""
-    answered: set[str] = set()
-    for position in range(len(messages) - 1, -1, -1):
-        message = messages[position]
-        if isinstance(message, ToolMessage):
-            answered.add(message.call_id)
-        elif isinstance(message, AssistantMessage) and message.calls:
-            return position if any(call.id not in answered for call in message.calls) else len(messages)
-        else:
-            break
-    return len(messages)
+    Calls that are still open stay, as nothing but results follows them.
+    """
+    return [at for at in range(1, len(messages)) if not isinstance(messages[at], ToolMessage)]
 
 
 def _tail_costs(messages: Sequence[Message], cost: Callable[[Message], int]) -> list[int]:

@@ -10,9 +10,9 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from .entries import ArgumentStub
-from .messages import AssistantMessage, Message, ToolCall, ToolMessage
+from .messages import AssistantMessage, Message, Part, ToolCall, ToolMessage
 from .stubs import STUB_MARK, argument_stub
-from .tokens import Counter
+from .tokens import Counter, estimate
 
 LONG_ARGUMENT = 2_000
 """Characters from which an argument is worth a stub."""
@@ -29,13 +29,16 @@ class Shortening:
 
 
 def plan_shortening(messages: Sequence[Message], keep: int, counter: Counter) -> Shortening:
-    """Stubs for the long arguments of `messages` that are older than the newest `keep` tokens."""
+    """Stubs for the long arguments of `messages` that are older than the newest `keep` tokens.
+
+    What they save follows from the messages' counts, which are known: counting each argument again would take long.
+    """
     stubs: list[ArgumentStub] = []
     saved = 0
     done = {message.call_id for message in messages if isinstance(message, ToolMessage) and not message.is_error}
     for message in _older(messages, keep, counter):
-        for stub, text in _stubs(message, done):
-            gain = counter.text(text) - counter.text(stub.shown)
+        for stub, share in _stubs(message, done):
+            gain = int(share * counter.message(message)) - estimate(stub.shown)
             if gain > 0:
                 stubs.append(stub)
                 saved += gain
@@ -51,17 +54,27 @@ def _older(messages: Sequence[Message], keep: int, counter: Counter) -> Sequence
     return ()
 
 
-def _stubs(message: Message, done: Container[str]) -> Iterator[tuple[ArgumentStub, str]]:
-    """Stubs for the calls of `message` that are in `done`."""
-    if isinstance(message, AssistantMessage):
-        for call in message.calls:
-            if call.name in SHORTENED_TOOLS and call.id in done:
-                yield from _call_stubs(message, call)
+def _stubs(message: Message, done: Container[str]) -> Iterator[tuple[ArgumentStub, float]]:
+    """Stubs for the calls of `message` that are in `done`, each with the share that its text has of the message."""
+    if not isinstance(message, AssistantMessage):
+        return
+    characters = sum(map(_characters, message.content))
+    for call in message.calls:
+        if call.name in SHORTENED_TOOLS and call.id in done:
+            for stub, length in _call_stubs(message, call):
+                yield stub, length / characters
 
 
-def _call_stubs(message: AssistantMessage, call: ToolCall) -> Iterator[tuple[ArgumentStub, str]]:
+def _characters(part: Part) -> int:
+    if isinstance(part, ToolCall):
+        return len(part.name) + sum(len(name) + len(str(value)) for name, value in part.arguments.items())
+    return len(part.text)
+
+
+def _call_stubs(message: AssistantMessage, call: ToolCall) -> Iterator[tuple[ArgumentStub, int]]:
+    """Stubs for the long arguments of one call, and the lengths of those."""
     path = call.arguments.get("path")
     for name, value in call.arguments.items():
         if isinstance(value, str) and len(value) > LONG_ARGUMENT and not value.startswith(STUB_MARK):
             shown = argument_stub(name, len(value), path if isinstance(path, str) else None, message.id)
-            yield ArgumentStub(message=message.id, call_id=call.id, argument=name, shown=shown), value
+            yield ArgumentStub(message=message.id, call_id=call.id, argument=name, shown=shown), len(value)

@@ -136,9 +136,12 @@ class Stage:
         return event
 
     def entries(self) -> tuple[Entry, ...]:
-        """The log, read from the disk."""
+        """The log, read from the disk; empty before the first prompt, when nothing is worth a file yet."""
         name = log_name(self.agent.session.id)
-        loaded = load(name, self.agent.session.storage.read(name))
+        try:
+            loaded = load(name, self.agent.session.storage.read(name))
+        except FileNotFoundError:
+            return ()
         assert not loaded.notices
         assert loaded.closed
         return loaded.entries
@@ -149,7 +152,7 @@ class Stage:
 
     def check(self) -> None:
         """The log on the disk is whole and is what the session believes; the view could be sent."""
-        assert list(self.entries()) == self.agent.session.entries
+        assert list(self.entries()) == self.agent.session.entries or not tuple(self.agent.session.messages())
         check_messages(self.view)
         answers = [m for m in self.agent.session.messages() if isinstance(m, AssistantMessage)]
         ids = [call.id for answer in answers for call in answer.calls]

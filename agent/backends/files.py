@@ -21,7 +21,7 @@ from .protocol import BackendError, ChangedError, FileInfo
 HASH_LIMIT = 16 * 1024 * 1024
 """Bytes up to which a fingerprint is made of the content; of larger files it is made of size, times and inode."""
 COUNTED_ENTRIES = 1_000
-"""Entries of a folder up to which a listing counts the entries of its sub-folders."""
+"""Entries of a folder up to which they are counted; a listing of more counts those of no sub-folder."""
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFCHR: "a device",
@@ -41,9 +41,7 @@ def info(real: Path, shown: str) -> FileInfo | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISDIR(status.st_mode):
-        with os.scandir(real) as entries:
-            size = sum(1 for _ in entries)
-        return FileInfo(path=shown, kind="directory", size=size, modified=status.st_mtime)
+        return FileInfo(path=shown, kind="directory", size=_count(real), modified=status.st_mtime)
     kind = "file" if stat.S_ISREG(status.st_mode) else "other"
     return FileInfo(path=shown, kind=kind, size=status.st_size, modified=status.st_mtime)
 
@@ -155,7 +153,7 @@ def _entry(entry: os.DirEntry[str], shown: str, count: bool) -> FileInfo:
     return FileInfo(path=shown, kind=kind, size=status.st_size, modified=status.st_mtime, link=link)
 
 
-def _count(folder: str) -> int:
+def _count(folder: str | Path) -> int:
     """Entries of a folder; -1 where it cannot be read or holds too many to count in passing."""
     try:
         with os.scandir(folder) as scan:

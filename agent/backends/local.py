@@ -10,6 +10,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -56,8 +57,8 @@ class LocalBackend:
         hidden_env: Collection[str] = (),
         search_seconds: float = SEARCH_SECONDS,
     ) -> None:
-        """`root` is the workspace, `extra` are further folders that may be reached, `data` holds our data folders;
-        commands get `environ` without provider keys and the variables `hidden_env`."""
+        """`root` is the workspace, `extra` are further folders or files that may be reached, `data` holds our data
+        folders; commands get `environ` without provider keys and the variables `hidden_env`."""
         self._paths = Paths(root, cwd, extra=extra, data=data)
         self._searcher = Searcher(ripgrep=program("rg", environ, self._paths.root), seconds=search_seconds)
         self._shell = Shell(
@@ -66,6 +67,12 @@ class LocalBackend:
             environ=command_environment(environ, hidden_env),
         )
         self._memory = FileMemory()
+
+    def sibling(self) -> LocalBackend:
+        """The same place for another agent, which has seen nothing yet. Closing either ends the commands of both."""
+        other = copy(self)
+        other._memory = FileMemory()
+        return other
 
     @property
     def memory(self) -> FileMemory:
@@ -130,14 +137,15 @@ class LocalBackend:
     def _request(self, at: Place, pattern: str | None, literal: bool = False, ignore_case: bool = False) -> Request:
         """What to ask of the search engine. Blocks: it looks at the ignore files above the place."""
         at.real.stat()
+        base = at.base if at.base.is_dir() else at.base.parent  # a single file may be served, too
         return Request(
-            base=str(at.base),
+            base=str(base),
             target=str(at.real),
             pattern=pattern,
             literal=literal,
             ignore_case=ignore_case,
-            everything=at.ours or passed_over(at.base, at.real),
-            hidden=() if at.ours else self._paths.data_below(at.base),
+            everything=at.ours or passed_over(base, at.real),
+            hidden=() if at.ours else self._paths.data_below(base),
         )
 
     async def _do(self, verb: str, path: str, work: Callable[[Place], T]) -> T:

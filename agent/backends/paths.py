@@ -99,9 +99,10 @@ class Paths:
         return Place(real=real, base=base, name=name, shown=data or self._shown(real), ours=data is not None)
 
     def _data_name(self, real: Path) -> str | None:
+        """The fixed spelling of a path in our data folders, else None. File systems may not tell case apart."""
         for home in (self._data_real, self.root / HOME_NAME):
-            if _within(real, home) and real != home:
-                folder, *rest = real.relative_to(home).parts
+            if _within(_folded(real), _folded(home)) and len(real.parts) > len(home.parts):
+                folder, *rest = real.parts[len(home.parts) :]
                 if folder.casefold() in DATA_FOLDERS:
                     return str(PurePath(HOME_NAME, folder, *rest))
         return None
@@ -126,5 +127,9 @@ def _real(path: Path) -> Path:
         raise BackendError(f"{path} goes through too many links") from None
 
 
-def _within(path: Path, folder: Path) -> bool:
+def _within(path: PurePath, folder: PurePath) -> bool:
     return path == folder or folder in path.parents
+
+
+def _folded(path: Path) -> PurePath:
+    return PurePath(str(path).casefold())

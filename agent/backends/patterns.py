@@ -96,5 +96,5 @@ def ignore_rule(line: str) -> tuple[bool, bool, str] | None:
     if not line:
         return None
     line, anchored = line.removeprefix("/"), "/" in line.removeprefix("**/")
-    body = _translated(line, _token)
+    body = ".*" if line == "**" else _translated(line, _token)
     return ignores, folders, body if anchored else f"(?:.*/)?{body}"

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ...context.messages import ToolCall
 from ..approvals.policy import Decision, Policy, subject_of
+from ..approvals.rules import rule_text
 from ..backends.protocol import Backend, BackendError
 from ..config import PermissionMode
 from ..events import Approval, ApprovalAsked, Denied
@@ -56,7 +57,8 @@ class Approvals(Middleware):
             decision = await self._ask(run, call, decision)
         if decision.kind == "allow":
             return await handle(call)
-        return self._deny(run, call, decision)
+        rule = decision.rule if len(decision.rules) < 2 else rule_text(call.name, subject)  # one rule for a whole line
+        return self._deny(run, call, decision, rule)
 
     async def _ask(self, run: RunState, call: ToolCall, decision: Decision) -> Decision:
         """One question at a time, in the order of the calls."""
@@ -68,9 +70,9 @@ class Approvals(Middleware):
             return Decision(kind="allow", rules=decision.rules, reason=approval.reason)
         return Decision(kind="deny", rules=decision.rules, reason=approval.reason or "the user said no")
 
-    def _deny(self, run: RunState, call: ToolCall, decision: Decision) -> ToolResult:
+    def _deny(self, run: RunState, call: ToolCall, decision: Decision, rule: str) -> ToolResult:
         run.denied = True
-        run.emit(Denied(call=call, rule=decision.rule, reason=decision.reason))
+        run.emit(Denied(call=call, rule=rule, reason=decision.reason))
         key = json.dumps([call.name, dict(call.arguments)], sort_keys=True)
         if self._denied.setdefault(key, run.turns) < run.turns:
             self._stop = f"{call.name} was called again after it had been denied: {decision.reason}"

@@ -1,4 +1,4 @@
-"""A guard against a model that goes round in circles: the same failing call, or the same calls with the same results."""
+"""A guard against a model that goes round in circles: the same failing call, or known calls with known results."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ async def edit_file(
     Give both exactly as in the file, whitespace included, without line numbers.
     """
     if not old_string:
-        return failure("old_string is empty; use write_file to create a file.", "refused: empty old_string")
+        return failure("old_string is empty: it must be text that stands in the file.", "refused: empty old_string")
     if reason := refuse_stub(new_string):
         return failure(reason, "refused")
     old, new = (text.removeprefix("\ufeff").replace("\r\n", "\n") for text in (old_string, new_string))

@@ -38,7 +38,9 @@ async def ls(runtime: ToolRuntime[Any], path: str = ".") -> ToolResult:
     if kept < len(text):
         lines = lines[: text.count("\n", 0, kept)]
     if len(lines) < len(entries):
-        lines.append(f"({len(entries) - len(lines):,} of {len(entries):,} entries are not shown: use glob to narrow)")
+        lines.append(
+            f"({len(entries) - len(lines):,} of {len(entries):,} entries are not shown: name a sub-folder or a pattern)"
+        )
     return ToolResult(text="\n".join(lines), summary=count(len(entries), "entry", "entries"))
 
 
@@ -73,7 +75,7 @@ async def read_file(
     backend = runtime.backend
     info = await backend.stat(path)
     if info is not None and info.kind == "directory":
-        return failure(f"{path} is a directory with {count(info.size, 'entry', 'entries')}; use ls.")
+        return failure(f"{path} is a directory, not a file.")
     seen = await backend.fingerprint(
         path
     )  # before the text: if the file changes in between, what is written is refused

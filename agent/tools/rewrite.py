@@ -36,14 +36,14 @@ def suspicious(old: bytes, content: str) -> str | None:
     if "\ufffd" in content and not is_utf8(old):
         return (
             "The file is not UTF-8, and \ufffd stands for bytes of it that would be lost; nothing was written. "
-            "Change it with edit_file, which keeps all other bytes."
+            "Change single places of it: that keeps all other bytes."
         )
     before, after = old.count(b"\n") + 1, content.count("\n") + 1
     elision = _ELISION.search(content)
     if elision and before >= _LONG and after < before / 2:
         return (
             f"The new text has {after:,} lines in place of {before:,}, and says `{elision[0].strip()}`. Such a line is "
-            "written as it stands; nothing was written. Give the whole file, or use edit_file."
+            "written as it stands; nothing was written. Give the whole file, or change only a part of it."
         )
     return None
 

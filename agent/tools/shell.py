@@ -44,7 +44,7 @@ async def execute(command: str, runtime: ToolRuntime[Any], timeout: float = 120)
         "dropped_bytes": ran.dropped,
         "seconds": round(ran.seconds, 3),
     }
-    summary = f"{state.replace('exit code', 'exit')} · {count(output.count(chr(10)) + bool(output), 'line')}"
+    summary = f"{state.replace('exit code', 'exit')} · {_gist(ran, output)}"
     text = "\n".join([*([output] if output else []), *_ending(ran, state)])
     return ToolResult(text=text, summary=summary, log=log)
 
@@ -64,6 +64,12 @@ def _state(ran: Executed, timeout: float) -> str:
         name = signal.Signals(ran.signal).name if ran.signal in set(signal.Signals) else "unknown"
         return f"ended by signal {ran.signal} ({name})"
     return f"exit code {ran.exit_code}"
+
+
+def _gist(ran: Executed, output: str) -> str:
+    """How much a command said, or the last thing that a failed one said: often that is the count of what failed."""
+    last = output.rstrip()[-500:].rpartition("\n")[2].strip(" =-")
+    return last[:80] if ran.exit_code != 0 and last else count(output.count("\n") + bool(output), "line")
 
 
 def _ending(ran: Executed, state: str) -> list[str]:

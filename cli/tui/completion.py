@@ -6,9 +6,9 @@ The keys are the prompt's business. The list also shows earlier prompts while th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.cells import cell_len
 from textual import events
@@ -18,7 +18,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from ..slash import Slash, complete_slash
-from .text import safe
+from .file_index import FileIndex
+from .pastes import clean
+from .text import one_line, safe
 
 ROWS = 8
 """Rows that the list shows at once."""
@@ -74,16 +76,17 @@ def _command(slash: Slash, letters: str) -> Choice:
 
 
 def file_choices(letters: str, paths: Iterable[str]) -> list[Choice]:
-    """A choice for each path; one with a space in it is quoted."""
+    """A choice for each path; one with a space in it is quoted, one that cannot be shown as it is is left out."""
     return [
         Choice(text=f'@"{path}" ' if re.search(r"\s", path) else f"@{path} ", shown=path, exact=path == letters)
         for path in paths
+        if clean(path) == path
     ]
 
 
 def prompt_choices(texts: Iterable[str]) -> list[Choice]:
     """A choice for each earlier prompt, on one line each."""
-    return [Choice(text=text, shown=" ".join(text[:500].split())) for text in texts]
+    return [Choice(text=text, shown=one_line(text)) for text in texts]
 
 
 class Choices(Widget):
@@ -103,7 +106,6 @@ class Choices(Widget):
     Choices { display: none; height: auto; padding: 0 2; color: $text-muted; }
     Choices.-open { display: block; }
     """
-    can_focus: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,3 +177,34 @@ class Choices(Widget):
             self.set_class(is_open, "-open")
             self.post_message(self.Toggled(is_open))
         self.refresh(layout=True)
+
+
+class Completer:
+    """Offers in the list what may be meant by the word before the caret."""
+
+    def __init__(self, choices: Choices, listed: Callable[[], object]) -> None:
+        """`listed` is called, by a thread, when a new list of files is there."""
+        self.files: FileIndex | None = None
+        self._choices = choices
+        self._listed = listed
+        self._refused: tuple[int, int] | None = None
+        """Row and column of the word for which the list was closed."""
+
+    def offer(self, line: str, row: int) -> None:
+        """Offers for the word at the end of `line`, the part before the caret; closes the list if there is none."""
+        word = word_before(line, row)
+        if word is None or (row, word.start) != self._refused:
+            self._refused = None
+        if word is None or self._refused:
+            self._choices.close()
+        elif word.kind == "command":
+            self._choices.offer(command_choices(word.letters))
+        elif self.files:
+            self.files.refresh(self._listed)
+            found = file_choices(word.letters, self.files.best(word.letters, OFFERED))
+            self._choices.offer(found, title="" if self.files.ready else "looking for files …")
+
+    def refuse(self, line: str, row: int) -> None:
+        """Offers nothing more for this word."""
+        word = word_before(line, row)
+        self._refused = (row, word.start) if word else None

@@ -75,6 +75,11 @@ class Conversation:
         """Keeps a prompt for when the run has ended."""
         self.queue.append(text)
 
+    @property
+    def steering(self) -> tuple[str, ...]:
+        """What joins the run after the running tools."""
+        return self.agent.waiting if self.agent else ()
+
     def take_back(self) -> str | None:
         """The newest of what was said and has not been taken yet: queued first, then steering."""
         if self.queue:
@@ -101,12 +106,16 @@ class Conversation:
         if self.agent is not None:
             self.agent.interrupt()
 
-    async def close(self) -> None:
-        """Stops everything and gives the session back."""
+    async def stop(self) -> None:
+        """Stops what runs and waits until its end is in the log. What is queued stays unsent."""
         self.queue.clear()
         self.interrupt()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Stops everything and gives the session back."""
+        await self.stop()
         if self.agent is not None:
             await self.agent.aclose()
         self.opened = None

@@ -72,8 +72,9 @@ class Drafts:
         self._wanted = draft
         threading.Thread(target=self._write, daemon=True).start()
 
-    def close(self) -> None:
-        """Writes what is not written yet and gives the slot back; the draft stays for the next start."""
+    def close(self, draft: Draft) -> None:
+        """Writes a last draft, which stays for the next start, and gives the slot back."""
+        self._wanted = draft
         self._write()
         with self._writing:
             if self._slot is not None:
@@ -135,8 +136,11 @@ def _read(path: Path) -> Draft | None:
     text, pastes, queued = fields.get("text"), fields.get("pastes"), fields.get("queued")
     if not isinstance(text, str) or not isinstance(pastes, dict) or not isinstance(queued, list):
         return None
-    return Draft(
-        text=clean(text),
-        pastes={str(k): clean(str(v)) for k, v in cast(dict[object, object], pastes).items()},
-        queued=tuple(clean(str(one)) for one in cast(list[object], queued)),
-    ) or None
+    return (
+        Draft(
+            text=clean(text),
+            pastes={str(k): clean(str(v)) for k, v in cast(dict[object, object], pastes).items()},
+            queued=tuple(clean(str(one)) for one in cast(list[object], queued)),
+        )
+        or None
+    )

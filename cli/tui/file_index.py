@@ -115,9 +115,7 @@ def _listed(cwd: Path) -> Sequence[str]:
 
     try:
         place = find_workspace(cwd, environ=os.environ)
-        backend = LocalBackend(
-            place.root, place.cwd, data=place.data, environ=os.environ, search_seconds=_LISTING
-        )
+        backend = LocalBackend(place.root, place.cwd, data=place.data, environ=os.environ, search_seconds=_LISTING)
         return asyncio.run(backend.glob("**", str(place.root), limit=ENTRIES)).paths
     except (BackendError, ConfigError, OSError):
         return ()

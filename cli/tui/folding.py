@@ -42,7 +42,7 @@ class Fold(Vertical, can_focus=True):
     Fold:focus > Head { background: $foreground 8%; }
     Fold > .fold--body { width: 1fr; height: auto; margin-left: 2; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "toggle", "open or close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "open", "open or close", show=False)]
 
     def __init__(self, record: Openable, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
@@ -61,7 +61,11 @@ class Fold(Vertical, can_focus=True):
         yield Head()
 
     def on_mount(self) -> None:
-        """Shows the body if there is something to show."""
+        """Shows what the record says."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Called once, when the line is there: shows the body if there is something to show."""
         self.show_body()
 
     @property
@@ -76,7 +80,7 @@ class Fold(Vertical, can_focus=True):
             self.show_body()
             self.show_head()
 
-    def action_toggle(self) -> None:
+    def action_open(self) -> None:
         """Opens what is closed and closes what is open."""
         self.fold(not self.folded)
 
@@ -99,4 +103,4 @@ class Fold(Vertical, can_focus=True):
         """Opens or closes, unless the mouse was selecting text or was in the body."""
         if isinstance(event.widget, Head) and not self.screen.selections:
             event.stop()
-            self.action_toggle()
+            self.action_open()

@@ -1,4 +1,4 @@
-"""Earlier prompts: a file of JSON lines in the user's folder, one for all projects, and the walk through them with ↑ and ↓.
+"""Earlier prompts: a file of JSON lines in the user's folder, for all projects.
 
 The file is only appended to. Whatever stands in it – torn lines, foreign objects, control codes – is passed over or
 cleaned; a file that cannot be read or written costs the memory of earlier prompts, never the prompt.
@@ -10,7 +10,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,22 +90,6 @@ class History:
                 size = os.fstat(fd).st_size
                 torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
                 os.write(fd, b"\n" + line if torn else line)
-
-
-class Walk:
-    """A walk through earlier prompts that begins and ends at what stood in the input."""
-
-    def __init__(self, own: str, texts: Sequence[str]) -> None:
-        """`own` is what stands in the input, `texts` are the earlier prompts, newest first."""
-        self._stops = (own, *(text for text in texts if text != own))
-        self._at = 0
-
-    def step(self, by: int) -> str | None:
-        """The text `by` steps older (negative: newer), or None where the walk ends."""
-        if not 0 <= self._at + by < len(self._stops):
-            return None
-        self._at += by
-        return self._stops[self._at]
 
 
 @contextmanager

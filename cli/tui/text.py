@@ -19,6 +19,9 @@ joiners stay, since scripts and emoji need them."""
 _SEPARATOR = re.compile("\r\n|[\u2028\u2029]")
 """What ends a line without being a newline."""
 _BREAK = re.compile(r"\s*\n\s*")
+MUTED = "$foreground 60%"
+"""The style of what is said beside the matter; `$text-muted` comes out at full strength in a part of a line."""
+FAINT = "$foreground 35%"
 _FAR = 1_000
 """Characters from which one line is cut before it is looked at: no screen is that wide."""
 
@@ -31,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def safe(text: str, style: str = "") -> Content:
-    """`text` as something to render; `style` is ours, such as `$text-muted`."""
+    """`text` as something to render; `style` is ours, such as `MUTED`."""
     content = visible(text)
     return Content.styled(content, style) if style else Content(content)
 
@@ -54,4 +57,4 @@ def spread(left: Content, right: str, width: int) -> Content:
     room = width - cell_len(right) - 1
     left = left.truncate(max(0, room if right else width), ellipsis=True)
     gap = max(1, width - left.cell_length - cell_len(right))
-    return Content.assemble(left, " " * gap, (right, "$text-muted")) if right else left
+    return Content.assemble(left, " " * gap, (right, MUTED)) if right else left

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, step, user
+from context_samples import SUMMARY, Rig, answer, assert_valid, call, no_tables, result, step, user
 from deepagent.context.archive_text import write_message
 from deepagent.context.budget import LEAST_WINDOW, ContextSettings
 from deepagent.context.compact import Ask
 from deepagent.context.entries import Offloaded
 from deepagent.context.ladder import CannotUndo
-from deepagent.context.messages import Pointer, ToolMessage
+from deepagent.context.messages import Message, Pointer, ToolMessage
 from deepagent.context.storage import StorageError
+from deepagent.context.tokens import Counter
 
 Make = Callable[..., Rig]
 
@@ -123,6 +124,32 @@ async def test_an_archive_that_cannot_be_written_is_tried_once_a_message(
         await made.ladder.make_room()
     assert made.troubles == ["not compacted, all messages stay: cannot write /x/archive.md: the disk is full"]
     assert made.compactions() == []
+
+
+class Watched(Counter):
+    """Notes how many messages it is asked for."""
+
+    asked = 0
+
+    def message(self, message: Message) -> int:
+        self.asked += 1
+        return super().message(message)
+
+
+async def test_a_turn_after_thousands_of_messages_counts_its_own_alone(rig: Make) -> None:
+    counter = Watched(no_tables)
+    made = rig(window=10_000_000, counter=counter)
+    for number in range(1_500):
+        made.say(*step(f"output {number}"))
+        if number % 100 in (0, 1):
+            counter.asked = 0
+            made.say(answer(one := call()))
+            assert made.ladder.used.tokens > 0
+            made.say(result(one, "done"))
+            await made.ladder.make_room()
+            assert made.ladder.used.tokens > 0
+            if number % 100:
+                assert counter.asked <= 12
 
 
 # After "too long"

@@ -168,49 +168,59 @@ def test_very_long_texts_are_counted_from_samples(tables: Counter) -> None:
     assert tables.about("short") == tables.text("short")
 
 
-@pytest.fixture
-def slow_tables() -> Iterator[tuple[Counter, Event]]:
-    """A counter whose tables arrive when the event is set."""
-    ready = Event()
+class SlowTables:
+    """A tokenizer whose tables arrive when the event is set."""
 
-    def load() -> Encode:
-        assert ready.wait(10)
+    def __init__(self) -> None:
+        self.ready = Event()
+        self.loads = 0
+        self.counter = Counter(self._load)
+
+    def _load(self) -> Encode:
+        self.loads += 1
+        assert self.ready.wait(10)
         return lambda text: range(7)
 
-    yield Counter(load), ready
-    ready.set()
+
+@pytest.fixture
+def slow() -> Iterator[SlowTables]:
+    """Tables that arrive when the test says so, and at its end."""
+    made = SlowTables()
+    yield made
+    made.ready.set()
 
 
-def test_counting_goes_on_while_the_tables_are_loaded(slow_tables: tuple[Counter, Event]) -> None:
-    counter, ready = slow_tables
+def test_counting_goes_on_while_the_tables_are_loaded(slow: SlowTables) -> None:
+    counter = slow.counter
     thread = Thread(target=counter.prepare)
     thread.start()
     message = user("hello there, this is a message")
     assert counter.message(message) > 7
     assert not counter.exact
-    ready.set()
+    slow.ready.set()
     thread.join()
     assert counter.exact
     assert counter.text("hello there, this is a message") == 7
     assert counter.message(message) == 11
 
 
-def test_who_asks_a_second_time_waits_for_the_tables(slow_tables: tuple[Counter, Event]) -> None:
-    counter, ready = slow_tables
+def test_who_asks_a_second_time_waits_for_the_tables(slow: SlowTables) -> None:
     seen: list[bool] = []
 
-    def second() -> None:
-        counter.prepare()
-        seen.append(counter.exact)
+    def prepare() -> None:
+        slow.counter.prepare()
+        seen.append(slow.counter.exact)
 
-    threads = [Thread(target=counter.prepare), Thread(target=second)]
+    threads = [Thread(target=prepare) for _ in range(3)]
     for thread in threads:
         thread.start()
+    threads[-1].join(0.1)
     assert seen == []
-    ready.set()
+    slow.ready.set()
     for thread in threads:
         thread.join()
-    assert seen == [True]
+    assert seen == [True] * 3
+    assert slow.loads == 1
 
 
 OFFLINE = """

@@ -18,11 +18,15 @@ from deepagent.agent.backends.protocol import BackendError, ChangedError
 
 MakeBackend = Callable[..., LocalBackend]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def _skip_if_permissions_do_not_count(path: Path) -> None:
+    if os.access(path, os.W_OK):
+        pytest.skip("permissions do not count for root")
 
 
 async def test_ranges_are_bytes(backend: LocalBackend, workspace: Path) -> None:
@@ -41,7 +45,7 @@ async def test_what_is_no_file_is_not_opened(make_backend: MakeBackend, workspac
         for work in (backend.read(path), backend.fingerprint(path), backend.write(path, b"x")):
             with pytest.raises(BackendError, match=what):
                 await work
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2
 
 
 async def test_a_part_of_a_huge_file_costs_little(backend: LocalBackend, workspace: Path) -> None:
@@ -51,7 +55,7 @@ async def test_a_part_of_a_huge_file_costs_little(backend: LocalBackend, workspa
     began = time.monotonic()
     assert await backend.read("huge", start=2 * 1024**3, size=10) == bytes(10)
     assert await backend.fingerprint("huge")
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
@@ -112,19 +116,19 @@ async def test_nothing_is_left_of_a_write_that_fails(backend: LocalBackend, work
     assert (workspace / "a").read_text() == "old"
 
 
-@NOT_ROOT
 async def test_read_only_is_respected(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "a").write_text("old")
     (workspace / "a").chmod(0o444)
+    _skip_if_permissions_do_not_count(workspace / "a")
     with pytest.raises(BackendError, match="read-only"):
         await backend.write("a", b"new")
 
 
-@NOT_ROOT
 async def test_a_file_in_a_read_only_folder_is_written_in_place(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "shut").mkdir()
     (workspace / "shut/a").write_text("old")
     (workspace / "shut").chmod(0o555)
+    _skip_if_permissions_do_not_count(workspace / "shut")
     await backend.write("shut/a", b"new")
     assert (workspace / "shut/a").read_text() == "new"
 

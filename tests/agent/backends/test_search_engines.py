@@ -307,6 +307,32 @@ def _random_rules(rng: random.Random, folders: list[Path]) -> dict[str, str]:
     return said
 
 
+@pytest.mark.parametrize(
+    ("rules", "left"),
+    [
+        ("*\n!*/\n!*.py", {"a.py", "d/a.py", "d/e/a.py"}),
+        ("/**", set[str]()),
+        ("/**/", {"a.py", "b.txt"}),
+        ("**", set[str]()),
+        ("d/**", {"a.py", "b.txt"}),
+        ("/d/*\n!/d/e", {"a.py", "b.txt", "d/e/a.py", "d/e/b.txt"}),
+        ("**/e/", {"a.py", "b.txt", "d/a.py", "d/b.txt"}),
+        ("d/**/b.txt", {"a.py", "b.txt", "d/a.py", "d/e/a.py"}),
+        ("*.py\n!/a.py", {"a.py", "b.txt", "d/b.txt", "d/e/b.txt"}),
+        ("[a", {"a.py", "b.txt", "d/a.py", "d/b.txt", "d/e/a.py", "d/e/b.txt"}),
+        ("b.txt   \n# a.py\n\n!", {"a.py", "d/a.py", "d/e/a.py"}),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_ignore_rules(engine: str | None, rules: str, left: set[str], workspace: Path) -> None:
+    (workspace / "d/e").mkdir(parents=True)
+    for folder in (".", "d", "d/e"):
+        (workspace / folder / "a.py").touch()
+        (workspace / folder / "b.txt").touch()
+    (workspace / ".gitignore").write_text(rules)
+    assert set(await _files(engine, _request(workspace, pattern=None))) - {".gitignore"} == left
+
+
 @NEEDS_RIPGREP
 async def test_both_engines_agree_on_random_ignore_files(workspace: Path) -> None:
     rng = random.Random(5)

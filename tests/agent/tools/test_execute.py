@@ -31,10 +31,16 @@ class Bench(Protocol):
 async def test_output_and_exit_code(bench: Bench, workspace: Path) -> None:
     result = await bench.call("execute", command="echo out; echo err >&2; exit 3")
     assert result.text == f"out\nerr\n[exit code 3; directory {workspace}]"
-    assert (result.summary, result.is_error) == ("exit 3 · 2 lines", False)
+    assert (result.summary, result.is_error) == ("exit 3 · err", False)
     log = dict(result.log)
     assert (log["command"], log["exit_code"], log["timed_out"]) == ("echo out; echo err >&2; exit 3", 3, False)
     assert bytes(bench.shown) == b"out\nerr\n"
+
+
+async def test_the_summary_of_a_failed_check(call: Call) -> None:
+    result = await call("execute", command="echo many lines; echo '=== 1 failed, 212 passed in 3.2s ==='; exit 1")
+    assert result.summary == "exit 1 · 1 failed, 212 passed in 3.2s"
+    assert (await call("execute", command="echo a; echo b")).summary == "exit 0 · 2 lines"
 
 
 async def test_no_output(call: Call, workspace: Path) -> None:

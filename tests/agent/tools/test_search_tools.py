@@ -37,17 +37,17 @@ async def test_a_listing(call: Call, workspace: Path) -> None:
     assert (await call("ls", path="empty")).text == "empty is empty."
 
 
-@pytest.mark.parametrize("limit", [1_000, 2_000, 20_000])
-async def test_a_listing_of_a_huge_folder(limit: int, bench: Bench, workspace: Path) -> None:
+async def test_a_listing_of_a_huge_folder(bench: Bench, workspace: Path) -> None:
     for number in range(2_000):
         (workspace / f"file-{number:05}.txt").touch()
-    bench.result_limit = limit
-    result = await bench.call("ls")
-    assert len(ENCODE(result.text)) <= limit
-    *shown, note = result.text.split("\n")
-    assert 40 < len(shown) <= 500
-    assert note == f"({2_000 - len(shown):,} of 2,000 entries are not shown: use glob to narrow)"
-    assert result.summary == "2,000 entries"
+    for limit in (1_000, 2_000, 20_000):
+        bench.result_limit = limit
+        result = await bench.call("ls")
+        assert len(ENCODE(result.text)) <= limit
+        *shown, note = result.text.split("\n")
+        assert 40 < len(shown) <= 500
+        assert note == f"({2_000 - len(shown):,} of 2,000 entries are not shown: name a sub-folder or a pattern)"
+        assert result.summary == "2,000 entries"
 
 
 async def test_grep_groups_lines_by_file(call: Call, workspace: Path) -> None:

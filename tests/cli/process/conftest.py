@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,7 @@ def program(tmp_path: Path, isolated: Path) -> Iterator[Program]:
     scripts.mkdir()
     environ = {**os.environ, "HOME": str(isolated), "LC_ALL": "C.UTF-8"}
     program = Program(repo=repo, home=isolated, scripts=scripts, environ=environ)
-    for name, value in (("user.name", "a"), ("user.email", "a@localhost"), ("init.defaultBranch", "main")):
-        subprocess.run(("git", "config", "--global", name, value), check=True)
+    (isolated / ".gitconfig").write_text("[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n")
     program.git("init", "--quiet")
     (repo / "a.txt").write_text("one\ntwo\nthree\n")
     program.git("add", "--all")
@@ -54,8 +54,11 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[Path, int], None]]:
 
 
 @pytest.fixture
-def nobody() -> int:
-    """A user's number that owns nothing here."""
+def powerless(program: Program) -> Program:
+    """The program without root's right to write everywhere."""
     if os.geteuid() != 0:
-        pytest.skip("another user's number can be taken by root only")
-    return 65534
+        return program
+    wrapper = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    if subprocess.run((*wrapper, "true"), check=False, capture_output=True).returncode:
+        pytest.skip("root's rights cannot be given up here: no setpriv")
+    return replace(program, wrapper=wrapper)

@@ -60,6 +60,8 @@ class Program:
     home: Path
     scripts: Path
     environ: Mapping[str, str]
+    wrapper: tuple[str, ...] = ()
+    """What the command line begins with."""
 
     def script(self, *steps: Mapping[str, object], **more: object) -> str:
         """The model that plays these steps, as `-m` takes it."""
@@ -71,7 +73,7 @@ class Program:
         """A process that runs; `options` are those of `Popen`."""
         given: dict[str, Any] = {"cwd": self.repo, "env": self.environ, "stdin": subprocess.DEVNULL}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([str(DEEPAGENT), *map(str, args)], **{**given, **pipes, **options})
+        return subprocess.Popen([*self.wrapper, str(DEEPAGENT), *map(str, args)], **{**given, **pipes, **options})
 
     def run(self, *args: str | Path, stdin: bytes | None = None, **options: Any) -> Done:
         """A process that has ended. It is not waited for longer than a minute."""
@@ -87,6 +89,13 @@ class Program:
     def git(self, *args: str) -> str:
         """What git says in the repository."""
         return subprocess.run(("git", *args), cwd=self.repo, check=True, capture_output=True, text=True).stdout
+
+    def commit(self, path: str, text: str) -> None:
+        """Makes a file part of the repository, whatever is ignored."""
+        (self.repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.repo / path).write_text(text)
+        self.git("add", "--force", path)
+        self.git("commit", "--quiet", "--message", f"Add {path}")
 
     @property
     def status(self) -> str:
@@ -144,6 +153,13 @@ def next_object(process: subprocess.Popen[bytes], kind: str) -> Json:
         if found["type"] == kind:
             return found
     raise AssertionError(f"the process ended without {kind!r}")
+
+
+def still_runs(pid_file: Path) -> bool:
+    """Whether a process still runs, whose number is in a file. Who has ended and waits to be collected does not."""
+    command = ("ps", "-o", "stat=", "-p", pid_file.read_text().strip())
+    state = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return bool(state) and not state.startswith("Z")
 
 
 def call(name: str, **arguments: object) -> Json:

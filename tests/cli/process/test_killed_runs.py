@@ -30,7 +30,7 @@ from deepagent.context.storage import archive_name, log_name
 from process_program import Json, Program, assert_well_formed, call, messages_of
 
 _NOISE = "All-work-and-no-play-makes-the-window-full." * 55
-"""Over 2,000 characters: as an argument of an old call it becomes a stub. Few words, as each is a piece of the stream."""
+"""Over 2,000 characters, so that in an old call it becomes a stub; few words, as each is a piece of the stream."""
 _STEP = {
     "thinking": "Thought {{position}}.",
     "text": "Answer {{position}}.",
@@ -54,7 +54,7 @@ _AFTER_OFFLOAD = {
     ],
 }
 _MOMENTS = (
-    ("", 0),
+    ("", 1),
     ("RunStarted", 1),
     ("CallStarted", 3),
     ("ToolCallArriving", 60),
@@ -123,11 +123,11 @@ class Life:
     def _wait(self, process: Popen[bytes], debug: Path) -> None:
         """Waits until something has happened for the nth time, and a random moment more."""
         event, most = self.chance.choice(_MOMENTS)
-        times = self.chance.randint(1, most)
-        with debug.open() as file:
-            while times > 0 and process.poll() is None:
-                times -= file.read().count(f" {event}(")
-                time.sleep(0.001)
+        times, seen = self.chance.randint(1, most), ""
+        with debug.open(errors="replace") as file:
+            while event and seen.count(f" {event}(") < times and process.poll() is None:
+                seen += file.read()
+                time.sleep(0.002)
         time.sleep(self.chance.uniform(0, 0.05) if event else self.chance.uniform(0.2, 1.0))
 
     def _acknowledge(self, out: bytes) -> None:
@@ -219,7 +219,10 @@ def _phase(debug: Path) -> str:
 def _kill_often(program: Program, seed: int, times: int) -> Counter[str]:
     """Kills a run so many times, a new session after each dozen; gives the phases that were hit."""
     life = Life(program=program, chance=random.Random(seed))
-    summary = {"text": "## SESSION INTENT\nGo on.\n\n## SUMMARY\nSo far.\n\n## NEXT STEPS\nGo on.", "delay": 0.05}
+    summary = {
+        "text": "## SESSION INTENT\nGo on.\n\n## SUMMARY\nOne file was written after the other.\n\n## NEXT STEPS\nGo on.",
+        "delay": 0.05,
+    }
     branch = {"when": [{"where": "last", "contains": "large_tool_results"}], "steps": [_AFTER_OFFLOAD]}
     working = program.script(_STEP, branches=[branch], summaries=[summary] * 50, usage="estimate")
     last = program.script({"text": "Went on.", "repeat": 5_000}, usage="estimate")

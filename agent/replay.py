@@ -1,0 +1,172 @@
+"""A session's log as the events that a screen needs to show what was said and done.
+
+Only what people saw is told: not what the harness says in the user's role, no prompt parts, no usage on its own. What
+the log does not hold (progress, withdrawn attempts, questions) is not made up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast, get_args
+
+from ..context.entries import (
+    Compacted,
+    CompactionUndone,
+    Ended,
+    Entry,
+    MessageLogged,
+    ModelChanged,
+    Note,
+    Offloaded,
+    SessionStarted,
+    Shortened,
+    TodosWritten,
+    Usage,
+    UsageReported,
+)
+from ..context.facts import ADDED, EXIT_CODE, REMOVED
+from ..context.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
+from .events import (
+    Answered,
+    ArgumentsShortened,
+    CompactionDone,
+    CompactionTakenBack,
+    Denied,
+    Event,
+    Noticed,
+    Offloading,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    Steered,
+    TodosChanged,
+    ToolFinished,
+)
+
+_NOTHING = Usage(input=0, output=0)
+_DENIED = re.compile(r"Not allowed: (.*?)\. Do not try this call again", re.DOTALL)
+_INTERRUPTED = "Interrupted: "
+_SENTENCE = re.compile(r"\.\s|\n")
+_SUMMARY = 100
+"""Characters of a summary that is made from a result's first sentence."""
+
+
+def events_of(entries: Iterable[Entry]) -> Iterator[Event]:
+    """The events that show what `entries` hold, oldest first; a run that never ended is ended as interrupted."""
+    replay = _Replay()
+    for entry in entries:
+        yield from replay.events(entry)
+    if replay.running:
+        yield replay.end("interrupted")
+
+
+@dataclass(slots=True)
+class _Replay:
+    """What must be remembered from entry to entry."""
+
+    session: str = ""
+    running: bool = False
+    calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    """Calls that wait for their result."""
+    reports: dict[str, UsageReported] = field(default_factory=dict[str, UsageReported])
+    """What answers used, by message; the report stands before the answer."""
+
+
+    def events(self, entry: Entry) -> Iterator[Event]:  # noqa: PLR0912 - one line a kind
+        """What one entry says."""
+        match entry:
+            case SessionStarted(session=session):
+                self.session = session
+            case MessageLogged(message=message):
+                yield from self._message(message)
+            case UsageReported(message=str(message)):
+                self.reports[message] = entry
+            case Offloaded(blocks=blocks):
+                for block in blocks:
+                    pointer = block.pointer
+                    shown = len(pointer.shown) // 4
+                    yield Offloading(
+                        path=pointer.path, tokens=pointer.tokens, shown_tokens=shown, message=block.message
+                    )
+            case Shortened(stubs=stubs, tokens_saved=saved):
+                yield ArgumentsShortened(count=len(stubs), tokens_saved=saved)
+            case Compacted(archive=archive):
+                yield CompactionDone(entry=entry, archive=archive, seconds=0)
+            case CompactionUndone(compaction=compaction):
+                yield CompactionTakenBack(compaction=compaction)
+            case TodosWritten(items=items):
+                yield TodosChanged(items=items)
+            case ModelChanged(model=model):
+                yield Noticed(text=f"model: {model}")
+            case Note(text=text):
+                yield Noticed(text=text)
+            case Ended(reason=reason):
+                yield self.end(reason)
+            case _:
+                pass
+
+    def _message(self, message: Message) -> Iterator[Event]:
+        match message:
+            case UserMessage(synthetic=True):
+                pass
+            case UserMessage():
+                yield from self._request(message)
+            case AssistantMessage():
+                self.calls.update((call.id, call) for call in message.calls)
+                report = self.reports.pop(message.id, None)
+                yield Answered(
+                    message=message,
+                    usage=report.usage if report else None,
+                    cost=report.cost if report else None,
+                )
+            case ToolMessage():
+                yield from self._result(message)
+
+    def _request(self, message: UserMessage) -> Iterator[Event]:
+        if self.running and self.calls:
+            yield self.end("interrupted")  # the process died in the middle of it
+        if self.running:
+            yield Steered(message=message)
+        else:
+            self.running = True
+            yield RunStarted(session=self.session, message=message)
+
+    def _result(self, message: ToolMessage) -> Iterator[Event]:
+        call = self.calls.pop(message.call_id, None)
+        if call is None:
+            call = ToolCall(id=message.call_id, name=message.tool, arguments={})
+        if message.is_error and (denied := _DENIED.match(text_of(message))):
+            yield Denied(call=call, rule="", reason=denied[1])
+        seconds = message.log.get("seconds")
+        yield ToolFinished(
+            call=call,
+            message=message,
+            summary=_summary(message),
+            seconds=float(seconds) if isinstance(seconds, int | float) else 0,
+        )
+
+    def end(self, reason: str) -> RunEnded:
+        """The end of a run, of which the log has no more than the reason."""
+        self.running = False
+        self.calls.clear()
+        outcome = cast(Outcome, reason if reason in get_args(Outcome) else "error")
+        return RunEnded(outcome=outcome, text="", turns=0, usage=_NOTHING, cost=None, compactions=0)
+
+
+def _summary(message: ToolMessage) -> str:
+    """A line for people about a result: as near to what its tool had said as the log allows."""
+    text, log = text_of(message), message.log
+    if message.is_error:
+        return "interrupted" if text.startswith(_INTERRUPTED) else _SENTENCE.split(text, maxsplit=1)[0][:_SUMMARY]
+    match log.get(EXIT_CODE), log.get("signal"), log.get(ADDED), log.get(REMOVED):
+        case int(code), _, _, _:
+            return f"exit {code}"
+        case _, int(signal), _, _:
+            return f"ended by signal {signal}"
+        case _, _, int(added), int(removed):
+            return f"+{added:,} −{removed:,}"
+        case _:
+            lines = text.count("\n") + 1
+            return f"{lines:,} line" if lines == 1 else f"{lines:,} lines"

@@ -1,0 +1,173 @@
+"""What each slash command does on the screen. Names and help stand in `cli.slash`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ...agent.config import PermissionMode
+from ...context.archive_text import write_message
+from ..slash import SLASH, Slash
+
+if TYPE_CHECKING:
+    from .app import DeepagentApp
+
+_MODES = ("default", "accept-edits", "plan", "yolo")
+
+
+class Actions:
+    """Runs slash commands."""
+
+    def __init__(self, app: DeepagentApp) -> None:
+        self._app = app
+        self._table: dict[str, Callable[[str], None]] = {
+            "help": self._help,
+            "compact": self._compact,
+            "context": self._context,
+            "clear": self._clear,
+            "model": self._model,
+            "login": self._login,
+            "resume": self._resume,
+            "sessions": lambda _: self._resume(""),
+            "skills": self._skills,
+            "memory": self._memory,
+            "mode": self._mode,
+            "diff": self._diff,
+            "copy": self._copy,
+            "export": self._export,
+            "quit": lambda _: self._app.exit(0),
+        }
+        assert set(self._table) == {slash.name for slash in SLASH}
+
+    def run(self, name: str, argument: str) -> None:
+        """Runs the command `name`."""
+        self._table[name](argument)
+
+    def run_slash(self, slash: Slash, argument: str) -> None:
+        """Runs a command, or says that it has to wait."""
+        if self._app.conversation.busy and not slash.at_once:
+            self._say(f"/{slash.name} waits until the run has ended; Esc stops it")
+            return
+        self._table[slash.name](argument)
+
+    def _say(self, text: str) -> None:
+        self._app.presenter.notice(text)
+
+    def _help(self, _: str) -> None:
+        from .help_screen import HelpScreen
+
+        self._app.push_screen(HelpScreen())
+
+    def _compact(self, argument: str) -> None:
+        if argument == "undo":
+            self._app.conversation.undo_compaction()
+        else:
+            self._app.conversation.compact(argument or None)
+
+    def _context(self, _: str) -> None:
+        from .context_screen import ContextScreen
+
+        agent = self._app.conversation.agent
+        if agent is not None:
+            self._app.push_screen(ContextScreen(agent.account(), agent.gauge()))
+
+    def _clear(self, _: str) -> None:
+        self._app.start_over(None)
+
+    def resume(self, session: str) -> None:
+        """Goes on with a session; nothing is sent."""
+        self._app.start_over(session)
+
+    def _resume(self, argument: str) -> None:
+        if argument:
+            self.resume(argument)
+            return
+        from .sessions_screen import SessionsScreen
+
+        opened = self._app.conversation.opened
+        if opened is not None:
+            self._app.push_screen(SessionsScreen(opened.workspace), self._picked)
+
+    def _picked(self, session: str | None) -> None:
+        if session:
+            self.resume(session)
+
+    def _model(self, argument: str) -> None:
+        agent = self._app.conversation.agent
+        if argument:
+            self._app.change_model(argument)
+        elif agent is not None:
+            gauge = agent.gauge()
+            self._say(
+                f"{agent.parts.model.name} · window {gauge.window:,} ({gauge.window_source}). /model NAME changes it"
+            )
+        else:
+            self._say("No model yet: /login sets one up, /model NAME names one")
+
+    def _login(self, _: str) -> None:
+        self._app.ask_for_model()
+
+    def _skills(self, _: str) -> None:
+        from ...agent.prompt_source import find_skills
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None:
+            return
+        found = find_skills(opened.workspace)
+        lines = [f"{skill.name} ({skill.level}): {skill.description}" for skill in found.skills]
+        lines += [f"! {problem}" for problem in (*found.problems, *found.shadowed)]
+        self._app.push_screen(ListScreen("Skills", lines or ["none; make one in .deepagents/skills/NAME/SKILL.md"]))
+
+    def _memory(self, _: str) -> None:
+        from ...agent.prompt_source import find_memory
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None:
+            return
+        memory = find_memory(opened.workspace, opened.loaded.settings.memory)
+        lines = [f"{file.path}  {file.bytes:,} bytes{', cut' if file.cut else ''}" for file in memory.files]
+        lines += [f"! {notice}" for notice in memory.notices]
+        self._app.push_screen(ListScreen("Memory", lines or ["There is no AGENTS.md here."]))
+
+    def _mode(self, argument: str) -> None:
+        if argument in _MODES:
+            self._app.set_mode(cast(PermissionMode, argument))
+        else:
+            self._say(f"The mode is {self._app.footer.mode}. /mode takes {', '.join(_MODES)}")
+
+    def _diff(self, _: str) -> None:
+        from ...agent.git import changes
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None or not opened.workspace.git:
+            self._say("This is no git repository")
+            return
+        text = changes(opened.workspace.root)
+        self._app.push_screen(ListScreen("Uncommitted changes", text.split("\n") if text else ["none"], diff=True))
+
+    def _copy(self, _: str) -> None:
+        agent = self._app.conversation.agent
+        answers = [m for m in agent.session.messages() if m.role == "assistant" and m.text] if agent else []
+        if answers:
+            self._app.copy_to_clipboard(answers[-1].text)
+            self._say("The last answer is in the clipboard")
+        else:
+            self._say("There is no answer yet")
+
+    def _export(self, argument: str) -> None:
+        agent = self._app.conversation.agent
+        if agent is None:
+            return
+        path = Path(argument).expanduser() if argument else Path(f"deepagent-{agent.session.id}.md")
+        text = f"# Session {agent.session.id}\n" + "".join(write_message(m) for m in agent.session.messages())
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            self._say(f"Not written: {path}: {error.strerror}")
+        else:
+            self._say(f"Written: {path.resolve()}")

@@ -1,0 +1,169 @@
+"""The model's answers: Markdown that grows while it is written, about twenty times a second at most.
+
+Nothing in an answer acts: HTML is text, pictures are links, and a link that is clicked shows where it would lead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from textual.content import Content
+from textual.events import Mount
+from textual.geometry import Spacing
+from textual.layout import WidgetPlacement
+from textual.timer import Timer
+from textual.widgets import Markdown
+from textual.widgets.markdown import MarkdownBlock, MarkdownFence, MarkdownStream
+
+from .text import one_line, visible
+
+_PACE = 0.05
+"""Seconds between two updates, at least."""
+_SHARE = 4
+"""An update that took long is followed by a pause of so many times its length."""
+_LONGEST_PAUSE = 1.0
+_TICK = 0.002
+_TICKS = 1_000
+"""How long, in seconds and in such waits, an update may take before the next is written all the same."""
+_HIGHLIGHTED = 20_000
+"""Characters of code up to which it is coloured."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the model wrote so far."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    done: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+
+def _clean(state: StateCore) -> None:
+    """Makes visible what entities such as `&#x202e;` have become."""
+    for token in state.tokens:
+        token.content = visible(token.content)
+        for child in token.children or ():
+            child.content = visible(child.content)
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("gfm-like", {"html": False}).disable("image")
+    parser.core.ruler.push("visible", _clean)
+    return parser
+
+
+class CodeBlock(MarkdownFence):
+    """Code, coloured if it says its language; guessing one costs more than it gives."""
+
+    DEFAULT_CSS = """
+    CodeBlock { margin: 0 0 1 0; background: $foreground 4%; color: $text; }
+    CodeBlock > Label { padding: 0 1; }
+    """
+
+    @classmethod
+    def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
+        name = language.split(maxsplit=1)[0] if language.strip() else ""
+        if not name or len(code) > _HIGHLIGHTED:
+            return Content(code)
+        return super().highlight(code, name, ansi, dark)
+
+
+class AnswerText(Markdown):
+    """An answer, while it is written and afterwards."""
+
+    DEFAULT_CSS = """
+    AnswerText { padding: 0 0 0 2; margin: 1 0; }
+    AnswerText MarkdownH1, AnswerText MarkdownH2, AnswerText MarkdownH3 {
+        content-align: left middle; margin: 0 0 1 0; text-style: bold; color: $text; background: transparent;
+    }
+    AnswerText MarkdownBlockQuote { margin: 0 0 1 0; }
+    AnswerText MarkdownBullet { color: $text-muted; }
+    AnswerText MarkdownBlock > .code_inline { color: $text-accent; background: $foreground 6%; }
+    AnswerText MarkdownTableContent > .header { color: $text; text-style: bold; }
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        text = answer.text
+        super().__init__(visible(text), parser_factory=_parser, open_links=False)
+        self._answer = answer
+        self._shown = len(text)
+        """Characters of the answer that the Markdown has, or that are on their way to it."""
+        self._sent = len(visible(text))
+        """The same, as the Markdown counts."""
+        self._stream: MarkdownStream | None = None
+        self._due: Timer | None = None
+        self._pause = _PACE
+
+    async def _on_mount(self, _: Mount) -> None:
+        """Streams from here on; before its beginning is parsed, nothing may be appended."""
+        _.prevent_default()
+        await super()._on_mount(_)
+        if not self._answer.done or self.source != visible(self._answer.text):
+            self._stream = Markdown.get_stream(self)
+            self.show()
+
+    async def on_unmount(self) -> None:
+        """Ends the stream's task."""
+        await self._stop()
+
+    def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
+        return CodeBlock if block_name in ("fence", "code_block") else super().get_block_class(block_name)
+
+    def process_layout(self, placements: list[WidgetPlacement]) -> list[WidgetPlacement]:
+        """No empty line after the last block: the margin of the whole is enough."""
+        if placements:
+            top, right, _, left = placements[-1].margin
+            placements[-1] = placements[-1]._replace(margin=Spacing(top, right, 0, left))
+        return placements
+
+    def show(self) -> None:
+        """Shows what the record says now, soon."""
+        if self._due is None and self._stream is not None:
+            self._due = self.set_timer(self._pause, self._show)
+
+    async def _show(self) -> None:
+        self._due = None
+        began = time.perf_counter()
+        done = self._answer.done
+        await self._write(self._answer.text, done=done)
+        self._pause = min(_LONGEST_PAUSE, max(_PACE, _SHARE * (time.perf_counter() - began)))
+        if done:
+            await self._stop()
+            text = visible(self._answer.text)
+            if self.source != text:
+                await self.update(text)
+        elif self._shown < len(self._answer.text):
+            self.show()
+
+    async def _write(self, text: str, *, done: bool) -> None:
+        """Writes what is new, and returns when it is parsed."""
+        if self._stream is None:
+            return
+        whole = len(text) if done or not text.endswith("\r") else len(text) - 1  # the other half may follow
+        piece, self._shown = visible(text[self._shown : whole]), whole
+        self._sent += len(piece)
+        await self._stream.write(piece)
+        for _ in range(_TICKS):
+            await asyncio.sleep(_TICK)
+            if len(self.source) >= self._sent and not self.lock.is_locked:
+                return
+
+    async def _stop(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.stop()
+
+    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+        """Shows the address and does nothing else."""
+        event.stop()
+        self.notify(one_line(event.href), title="link", markup=False)

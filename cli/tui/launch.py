@@ -1,0 +1,15 @@
+"""Runs the screen, and leaves the terminal as it was with a few words in it."""
+
+from __future__ import annotations
+
+from ..options import RunOptions
+from .app import DeepagentApp
+
+
+def run_screen(options: RunOptions) -> int:
+    """The exit code of a talk on the screen."""
+    app = DeepagentApp(options)
+    code = app.run()
+    if app.farewell:
+        print(app.farewell)
+    return app.return_code or code or 0

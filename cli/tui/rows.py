@@ -1,0 +1,157 @@
+"""Lines in columns that fit themselves to the width at hand: what lists and panels of the screen are made of.
+
+These are visuals, not widgets: an `OptionList` or a `Static` draws them, and only those that are seen. Text that comes
+from outside has gone through `text` before it gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.css.styles import RulesMap
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions, Visual
+from textual.widgets import OptionList
+
+MUTED = "$foreground-muted"
+"""For pieces of a text; `$text-muted`, right in CSS, comes out brighter than the rest here."""
+_DOT = " · "
+_GAP = "  "
+
+
+class Line(Visual):
+    """One line: `left`, cut to what is free, and `right` at the right edge, whose columns the caller has aligned."""
+
+    def __init__(self, left: Content, right: Content | None = None) -> None:
+        self.left = left
+        self.right = right if right is not None else Content("")
+
+    def fitted(self, width: int) -> Content:
+        """The line in exactly `width` cells; what stands right goes first where there is no room for both."""
+        room = width - self.right.cell_length
+        if room < min(self.left.cell_length, width // 3):
+            return self.left.truncate(width, ellipsis=True, pad=True)
+        return Content.assemble(self.left.truncate(room, ellipsis=True, pad=True), self.right)
+
+    def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
+        return self.fitted(width).render_strips(width, 1, style, options)
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        return self.left.cell_length + self.right.cell_length
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        return 1
+
+
+class Flow(Visual):
+    """Paragraphs of phrases with ` · ` between them, and `hint` at the right end of the first line.
+
+    A line breaks between phrases, not within, as long as a phrase has room.
+    """
+
+    def __init__(self, *paragraphs: Sequence[Content | str], hint: str = "") -> None:
+        self.paragraphs = paragraphs
+        self.hint = hint
+
+    def laid_out(self, width: int) -> Content:
+        """The text with line breaks where they are needed."""
+        room = width - len(self.hint) - len(_GAP)
+        hint = self.hint if room > width // 2 else ""
+        lines = [
+            line for at, one in enumerate(self.paragraphs) for line in _lines(one, width, 0 if at or not hint else room)
+        ]
+        if hint and lines:
+            pad = " " * max(0, width - len(hint) - lines[0].cell_length)
+            lines[0] = Content.assemble(lines[0], pad, (hint, MUTED))
+        return Content("\n").join(lines)
+
+    def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
+        return self.laid_out(width).render_strips(width, height, style, options)
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        return self.laid_out(width).get_height(rules, width)
+
+
+def _lines(phrases: Sequence[Content | str], width: int, first: int) -> list[Content]:
+    """Phrases in lines of `width` cells; the first line has `first`, if not 0."""
+    lines: list[Content] = []
+    line, limit = Content(""), first or width
+    for phrase in phrases:
+        longer = Content.assemble(line, (_DOT, MUTED), phrase) if line else Content.assemble(phrase)
+        if line and longer.cell_length > limit:
+            lines.append(line)
+            line, limit = Content.assemble(phrase), width
+        else:
+            line = longer
+        if not lines and first and line.cell_length > first:  # one phrase alone is too long for the first line
+            head, *rest = line.wrap(first)
+            lines += [head.rstrip(), *(Content(" ").join(rest).wrap(width) if rest else ())]
+            line, limit = lines.pop(), width
+    return [*lines, line]
+
+
+class Choices(OptionList):
+    """A list without ornament. Its cursor is a coloured line; digits choose where `numbered`."""
+
+    DEFAULT_CSS = """
+    Choices, Choices:focus {
+        border: none; padding: 0; background: transparent; background-tint: $background 0%;
+        scrollbar-size-vertical: 1;
+        & > .option-list--option { padding: 0 1; }
+        & > .option-list--option-highlighted { background: $foreground 8%; color: $foreground; text-style: none; }
+    }
+    Choices:focus > .option-list--option-highlighted { background: $accent 25%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(digit), f"choose({digit})", show=False) for digit in range(1, 10)
+    ]
+
+    def __init__(self, *, numbered: bool = False, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self.numbered = numbered
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.numbered if action == "choose" else super().check_action(action, parameters)
+
+    def action_choose(self, number: int) -> None:
+        """Picks an entry by its number, counted from 1."""
+        if number <= self.option_count:
+            self.highlighted = number - 1
+            self.action_select()
+
+
+def columns(*cells: tuple[str, int], style: str = "") -> Content:
+    """Short texts of ours, each right-aligned in so many cells; a negative width aligns left."""
+    text = "".join(f"{text:>{width}}" if width > 0 else f"{text:<{-width}}" for text, width in cells)
+    return Content.styled(text, style) if style else Content(text)
+
+
+def bar(filled: float, mark: float, width: int) -> Content:
+    """A gauge of `width` cells: the share that is full, and a line at another share."""
+    cells = max(1, width)
+    full = min(cells, round(filled * cells))
+    line = min(cells - 1, int(mark * cells))
+    parts: list[tuple[str, str]] = []
+    for start, end, fill, style in _pieces(full, line, cells):
+        parts.append((fill * (end - start), style))
+    return Content.assemble(("[", MUTED), *parts, ("]", MUTED))
+
+
+def _pieces(full: int, line: int, cells: int) -> Sequence[tuple[int, int, str, str]]:
+    """The runs of equal cells, from the left."""
+    style = "$warning" if full > line else "$accent"
+    if full > line:
+        return (
+            (0, line, "█", style),
+            (line, line + 1, "│", ""),
+            (line + 1, full, "█", style),
+            (full, cells, "·", MUTED),
+        )
+    return ((0, full, "█", style), (full, line, "·", MUTED), (line, line + 1, "│", ""), (line + 1, cells, "·", MUTED))

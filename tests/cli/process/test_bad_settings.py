@@ -1,0 +1,141 @@
+"""Settings and command lines that make no sense: the exit code, one message that names the place, nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from deepagent.agent.local_servers import find_local_servers
+from process_program import Program
+
+FORMATS = ("text", "json", "stream-json")
+HELLO = {"text": "Hello."}
+
+
+def assert_refused(program: Program, *args: str, code: int, said: str, formats: tuple[str, ...] = FORMATS) -> None:
+    """The program ends with `code`, says `said` on standard error, and standard output is what the format promises."""
+    for output in formats:
+        done = program.run(*args, "--output-format", output)
+        assert (done.code, said in done.err, "Traceback" in done.err) == (code, True, False), done.err
+        if output == "text":
+            assert done.out == ""
+            continue
+        (result,) = done.lines
+        assert (result["type"], result["subtype"], result["is_error"]) == ("result", "error", True)
+        assert said in result["error"]["message"]
+    assert not (program.repo / ".deepagents").exists(), "a session was begun"
+
+
+def test_no_prompt(program: Program) -> None:
+    assert_refused(program, "-p", code=2, said="there is no prompt")
+
+
+def test_no_model_and_no_key(program: Program) -> None:
+    done = program.run("-p", "hi")
+    assert (done.code, done.out) == (1, "")
+    for way in ("OPENAI_API_KEY=", "ANTHROPIC_API_KEY", "deepagent auth set openai", "deepagent demo"):
+        assert way in done.err
+    assert_refused(program, "-p", "hi", "-m", "openai/gpt-5", code=1, said="OPENAI_API_KEY", formats=("json",))
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """The port of a server that lists one model."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"data": [{"id": "tiny"}]}).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield http.server_address[1]
+        http.shutdown()
+
+
+async def test_a_local_server_that_listens_is_offered(server: int) -> None:
+    from deepagent.cli.first_steps import first_steps
+
+    (found,) = await find_local_servers((("Ollama", server),))
+    text = await first_steps(lambda: find_local_servers((("Ollama", server),)))
+    assert f"Ollama listens on {found.url}: tiny." in text
+    assert f"OPENAI_BASE_URL={found.url}/v1 deepagent -m openai/tiny -p" in text
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("-m", "scripted:missing.yaml"), "missing.yaml cannot be read: No such file or directory"),
+        (("-m", "gtp-5"), "No provider is known for the model 'gtp-5'"),
+        (("-m", "demo", "--max-cost", "1"), "--max-cost needs a price"),
+        (("-m", "demo", "--compact-at", "7"), "command line: context.compact_at"),
+        (("-m", "demo", "--allow", "rm -rf"), "'rm -rf' is no rule"),
+        (("-m", "demo", "--debug", "missing/file"), "--debug: cannot write missing/file"),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_a_command_line_that_makes_no_sense(program: Program, args: tuple[str, ...], said: str) -> None:
+    assert_refused(program, "-p", "hi", *args, code=2, said=said, formats=("stream-json",))
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("sesions",), "'sesions' is no command; did you mean 'sessions'?"),
+        (("-p", "x", "--output-format", "xml"), "'xml' is not one of 'text', 'json', 'stream-json'"),
+        (("-p", "x", "--max-turns", "0"), "--max-turns"),
+        (("-p", "x", "--no-such-flag"), "--no-such-flag"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+)
+def test_a_command_line_that_cannot_be_read(program: Program, args: tuple[str, ...], said: str) -> None:
+    done = program.run(*args)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = \n", ":1:9: is not valid TOML"),
+        ("[context]\ncompact_it = 0.5\n", ":2: context.compact_it: is no setting; did you mean context.compact_at?"),
+        ("[limits]\n\nmax_turns = 'many'\n", ":3: limits.max_turns: "),
+        (None, ": cannot be read: not a regular file"),
+    ],
+    ids=["no TOML", "no key", "no value", "no file"],
+)
+def test_a_settings_file_that_makes_no_sense(program: Program, text: str | None, said: str) -> None:
+    path = program.home / ".deepagents" / "deepagent.toml"
+    path.parent.mkdir()
+    if text is None:
+        path.mkdir()
+    else:
+        path.write_text(text)
+    assert_refused(program, "-p", "hi", "-m", "demo", code=2, said=f"{path}{said}", formats=("json",))
+    done = program.run("config")
+    assert (done.code, done.out, f"{path}{said}" in done.err) == (2, "", True)
+
+
+def test_a_variable_that_makes_no_sense(program: Program) -> None:
+    done = program.run("-p", "hi", env=program.with_env(DEEPAGENT_LIMITS_MAX_TURNS="none"))
+    assert (done.code, done.out) == (2, "")
+    assert "DEEPAGENT_LIMITS_MAX_TURNS: limits.max_turns: " in done.err
+
+
+def test_broken_skills_and_project_settings_are_said_and_the_run_goes_on(program: Program) -> None:
+    program.commit(".deepagents/skills/broken/SKILL.md", "---\nname: [\n---\n")
+    program.commit(".deepagents/deepagent.toml", "this is no TOML")
+    done = program.run("-p", "hi", "-m", program.script(HELLO), "--output-format", "json")
+    assert (done.code, done.result["result"], done.result["trusted"]) == (0, "Hello.", False)
+    assert ".deepagents/skills/broken/SKILL.md" in done.err
+    assert "this folder is not trusted: .deepagents/deepagent.toml was not applied" in done.err
+    done = program.run("-p", "hi", "-m", program.script(HELLO), "--trust")
+    assert (done.code, done.out) == (2, "")
+    assert f"{program.repo}/.deepagents/deepagent.toml:1" in done.err
