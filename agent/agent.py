@@ -74,6 +74,8 @@ class Parts:
     notices: tuple[str, ...] = ()
     set_mode: Callable[[PermissionMode], None]
     """Makes another mode decide what runs without being asked about."""
+    allow: Callable[[str], None]
+    """Takes a further rule for what is not asked about."""
     on_close: Callable[[], None] = lambda: None
 
 
@@ -210,6 +212,10 @@ class Agent:
     def steer(self, text: str) -> None:
         """Says something while a run goes on: it joins the conversation after the tools that run now."""
         self._inbox.append(text)
+
+    def allow(self, rule: str) -> None:
+        """Allows what `rule` names, for as long as the agent lives. Raises `ConfigError`."""
+        self.parts.allow(rule)
 
     @property
     def waiting(self) -> tuple[str, ...]:

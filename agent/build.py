@@ -177,6 +177,7 @@ def _parts(
         context=extras.context,
         notices=(*notices, *prompt.notices()),
         set_mode=_mode_setter(approvals, prompt),
+        allow=approvals.allow,
         on_close=on_close,
     )
 

@@ -73,7 +73,6 @@ class _Replay:
     reports: dict[str, UsageReported] = field(default_factory=dict[str, UsageReported])
     """What answers used, by message; the report stands before the answer."""
 
-
     def events(self, entry: Entry) -> Iterator[Event]:  # noqa: PLR0912 - one line a kind
         """What one entry says."""
         match entry:

@@ -37,6 +37,19 @@ class _Finished:
     seconds: float
 
 
+class _Clock:
+    """Measures the tool itself, without what approvals and other middleware take."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.monotonic() - self._began
+
+
 class Toolbox:
     """Runs tools by name."""
 
@@ -97,17 +110,22 @@ class Toolbox:
     async def _run(
         self, call: ToolCall, answer: AssistantMessage, run: RunState, finished: dict[str, _Finished]
     ) -> None:
-        began = time.monotonic()
+        clock = _Clock()
         if answer.stop == "length":
             result = ToolResult(text=_CUT_OFF, summary="cut off", is_error=True)
         else:
             run.emit(ToolStarted(call=call))
-            result = await self._handler(call, run)(call)
-        finished[call.id] = _Finished(call=call, result=result, seconds=time.monotonic() - began)
+            result = await self._handler(call, run, clock)(call)
+        finished[call.id] = _Finished(call=call, result=result, seconds=clock.seconds)
 
-    def _handler(self, call: ToolCall, run: RunState) -> ToolHandler:
+    def _handler(self, call: ToolCall, run: RunState, clock: _Clock) -> ToolHandler:
         tool = self._tools.get(call.name)
-        handler: ToolHandler = lambda call: self._execute(call, tool, run)  # noqa: E731
+
+        async def timed(call: ToolCall) -> ToolResult:
+            with clock:
+                return await self._execute(call, tool, run)
+
+        handler: ToolHandler = timed
         for middleware in reversed(self._middleware):
             handler = _around(middleware, run, tool, handler)
         return handler

@@ -1,42 +1,20 @@
 """`deepagent demo`: a repair in a small real repository, without network and key.
 
-The model's answers are scripted (`demo.yaml`); files, tests, offloading, compaction and archive are the real ones.
+The model's answers are scripted (`demo.yaml`); files, tests, offloading, compaction and archive are the real ones. In a
+terminal the screen shows it, with approvals, at a pace that one can follow; elsewhere it is told line by line.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import aclosing
 from pathlib import Path
+from typing import Any, cast
 
-from ..agent.agent import Agent
-from ..agent.build import Extras, build
-from ..agent.config import PermissionSettings, Settings
-from ..agent.events import (
-    Answered,
-    ArgumentsShortened,
-    CompactionDone,
-    CompactionStarted,
-    Event,
-    Gauge,
-    GaugeChanged,
-    Noticed,
-    Offloading,
-    RunEnded,
-    ToolFinished,
-)
-from ..agent.git import changes, make_repository
-from ..agent.sessions import Choice
-from ..agent.workspace import find_workspace
-from ..context.budget import ContextSettings
-from ..context.storage import log_name
-from .gauge import gauge_line, tokens
-from .options import DEMO_SCRIPT
-from .terminal import plain
+from .options import DEMO_SCRIPT, RunOptions
 
 PROMPT = (
     "The half-cent tests in tests/test_invoice.py fail. Find out why and repair it by the shop's own rules. "
@@ -45,92 +23,39 @@ PROMPT = (
 WINDOW = 8_000
 """Tokens of the demo's window: small, so that it fills within a minute."""
 _REPOSITORY = Path(__file__).with_name("demo-repo")
-_WIDTH = 76
-"""Columns; the gauge stands at their end."""
-_SUBJECT = 54
-"""Columns for a tool's name and what it works on."""
+_DELAY, _PACE = 0.8, 0.03
+"""Seconds before an answer, and between its words, on the screen."""
 
 
 def run_demo() -> int:
-    """Runs the demo; the exit code says whether its repository ended with green tests."""
+    """The exit code of the demo."""
+    from ..agent.git import make_repository
+
     folder = Path(tempfile.mkdtemp(prefix="deepagent-demo-"))
     shop = folder / "shop"
     shutil.copytree(_REPOSITORY, shop, ignore=shutil.ignore_patterns("__pycache__"))
     make_repository(shop, "A small shop")
-    return asyncio.run(_play(shop, folder / "user"))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return _run_on_screen(folder, shop)
+    from .demo_text import run_in_text
+
+    return run_in_text(shop, folder / "user")
 
 
-async def _play(shop: Path, user: Path) -> int:
-    environ = {**os.environ, "DEEPAGENT_HOME": str(user)}
-    settings = Settings(
-        model="demo",
-        context=ContextSettings(window=WINDOW),
-        permissions=PermissionSettings(mode="yolo"),
-    )
-    workspace = find_workspace(shop, environ=environ)
-    agent = build(settings, workspace, environ=environ, choice=Choice(), extras=Extras(demo=DEMO_SCRIPT))
-    print(f"deepagent demo: {PROMPT}\nThe repository: {shop}\nThe model is scripted; everything else is real.\n")
-    narrator = _Narrator()
-    async with aclosing(agent.astream(PROMPT)) as events:
-        async for event in events:
-            for line in narrator.lines(event):
-                print(line, flush=True)
-    await agent.aclose()
-    _close(agent, shop)
-    return 0 if narrator.succeeded else 1
+def _run_on_screen(folder: Path, shop: Path) -> int:
+    from .tui.launch import run_screen
+
+    os.environ["DEEPAGENT_HOME"] = str(folder / "user")
+    flags: dict[str, object] = {"model": f"scripted:{_paced(folder)}", "context.window": WINDOW}
+    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, flags=flags))
 
 
-def _close(agent: Agent, shop: Path) -> None:
-    print(f"\nWhat was changed:\n{plain(changes(shop, untracked=False))}\n")
-    print(f"log      {agent.session.storage.path(log_name(agent.session.id))}")
-    print(f"archive  {agent.archive}")
+def _paced(folder: Path) -> Path:
+    """The demo's script with pauses."""
+    import yaml
 
-
-class _Narrator:
-    """Tells the events of the demo, a line each."""
-
-    def __init__(self) -> None:
-        self._acted = False
-        self.succeeded = False
-
-    def lines(self, event: Event) -> Iterator[str]:
-        """What to print of an event."""
-        match event:
-            case GaugeChanged(gauge=gauge):
-                yield from self._filling(gauge)
-            case Answered(message=message) if message.text:
-                yield f"\n● {plain(message.text)}"
-            case ToolFinished(call=call, message=message, summary=summary):
-                self._acted = True
-                yield _tool(call.name, call.arguments.get("command") or call.arguments.get("path"), summary)
-            case Offloading(path=path, tokens=whole, shown_tokens=seen):
-                yield f"  ◐ offloaded: {tokens(whole)} tokens lie in {path}; the model sees {tokens(seen)}"
-            case ArgumentsShortened(count=count, tokens_saved=saved):
-                yield f"── freed {tokens(saved)}: {count} old arguments became stubs, without a model call ──"
-            case CompactionStarted(messages=count):
-                yield f"\n── compacting: {count} messages leave the view …"
-            case CompactionDone(entry=entry):
-                before, after = tokens(entry.tokens_before), tokens(entry.tokens_after)
-                yield f"── {before} → {after} tokens · requests kept word for word: {len(entry.requests)} ──"
-                yield f"── archived in {entry.archive} ──"
-            case Noticed(text=text):
-                yield f"  ! {plain(text)}"
-            case RunEnded(outcome=outcome):
-                self.succeeded = outcome == "success"
-                if event.error:
-                    yield f"\n✗ {plain(str(event.error['message']))}"
-            case _:
-                pass
-
-    def _filling(self, gauge: Gauge) -> Iterator[str]:
-        """The gauge, once after the tools of a step."""
-        if self._acted:
-            yield f"  {gauge_line(gauge):>{_WIDTH}}"
-        self._acted = False
-
-
-def _tool(name: str, subject: object, summary: str) -> str:
-    what = plain(f"{name} {subject or ''}".strip())
-    if len(what) > _SUBJECT:
-        what = f"{what[: _SUBJECT - 1]}…"
-    return f"  {what:<{_SUBJECT}}  {plain(summary)}"
+    script = cast(dict[str, Any], yaml.safe_load(DEMO_SCRIPT.read_text("utf-8")))
+    steps = [{"delay": _DELAY, "pace": _PACE, **step} for step in script["steps"]]
+    path = folder / "demo.json"
+    path.write_text(json.dumps({**script, "steps": steps}), "utf-8")
+    return path

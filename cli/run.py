@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,9 +63,18 @@ def run_prompt(argv: Sequence[str]) -> int:
     code = _parse(_with_resume_value(argv), found.append)
     if not found:
         return code
+    if not found[0].print and _terminal():
+        from .tui.launch import run_screen
+
+        return run_screen(found[0])
     from .headless import run_headless
 
     return run_headless(found[0])
+
+
+def _terminal() -> bool:
+    """Whether somebody sits in front of it."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _with_resume_value(argv: Sequence[str]) -> list[str]:

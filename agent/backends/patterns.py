@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from itertools import accumulate
 
-_TOKEN = re.compile(r"\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?(?:\\.|[^]/\\])*\]|\\.|.", re.DOTALL)
+_TOKEN = re.compile(r"(?<![^/])\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?(?:\\.|[^]/\\])*\]|\\.|.", re.DOTALL)
 
 
 def matcher(pattern: str) -> re.Pattern[str]:

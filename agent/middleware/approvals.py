@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...context.messages import ToolCall
 from ..approvals.policy import Decision, Policy, subject_of
-from ..approvals.rules import rule_text
+from ..approvals.rules import parse_rules, rule_text
 from ..backends.protocol import Backend, BackendError
 from ..config import PermissionMode
 from ..events import Approval, ApprovalAsked, Denied
@@ -36,6 +36,10 @@ class Approvals(Middleware):
     def set_mode(self, mode: PermissionMode) -> None:
         """From the next call on, another mode decides; the rules stay."""
         self._policy = replace(self._policy, mode=mode)
+
+    def allow(self, rule: str) -> None:
+        """Allows what `rule` names, for as long as the agent lives. Raises `ConfigError`."""
+        self._policy = replace(self._policy, allow=(*self._policy.allow, *parse_rules((rule,))))
 
     async def before_agent(self, run: RunState) -> None:
         self._denied.clear()

@@ -6,8 +6,11 @@ How a run goes is `conversation`'s business, what is shown of it `presenter`'s, 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -16,9 +19,14 @@ from textual.binding import Binding, BindingType
 
 from ..options import PICK, RunOptions
 from ..slash import parse_slash
+from .approval import ApprovalCard
+from .driver import TerminalDriver
 from .footer import Footer
+from .login import LoginPanel, LoginResult
 from .prompt import Prompt, PromptArea
+from .queue import Waiting
 from .start import StartPanel
+from .steps import StepLine
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
     from ..opening import Opened
     from .actions import Actions
     from .conversation import Conversation
-    from .login import LoginResult
     from .presenter import Presenter
 
 MODES = ("default", "accept-edits", "plan", "yolo")
@@ -51,7 +58,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
     ]
 
     def __init__(self, options: RunOptions) -> None:
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.options = options
         self._conversation: Conversation | None = None
         self._actions: Actions | None = None
@@ -98,13 +105,17 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Shows the first frame, and only then loads anything."""
-        self.start_panel = StartPanel()
-        self.transcript.add(self.start_panel)
+        self._add_start_panel()
         self.prompt.focus()
+        self.prompt.take_back = self._take_back
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit, 128 + number)
         self.call_after_refresh(self._begin)
+
+    def _add_start_panel(self) -> None:
+        self.start_panel = StartPanel(self.options.cwd)
+        self.transcript.add(self.start_panel)
 
     @work(exclusive=True, group="open")
     async def _begin(self) -> None:
@@ -119,11 +130,42 @@ class DeepagentApp(App[int], inherit_bindings=False):
         self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge)
         self._conversation = Conversation(opener, self._on_event, self._on_idle)
         self._actions = Actions(self)
+        self._attach_prompt()
         pick = self.options.session == PICK
         await self._open(None if pick else self.options.session)
         if pick:
             self._actions.run("resume", "")
         self._send_early()
+
+    def _attach_prompt(self) -> None:
+        """Hands the prompt its history, its draft and the workspace's files."""
+        from ...agent.errors import DeepagentError
+        from ...agent.workspace import find_workspace
+        from .drafts import Drafts
+        from .file_index import FileIndex
+        from .history import History
+
+        try:
+            place = find_workspace(self.options.cwd or Path.cwd(), environ=os.environ)
+        except DeepagentError:
+            return  # opening the agent says the same, in words
+        self.query_one(PromptArea).attach(
+            history=History(place.user / "history.jsonl", str(place.root), self._mask),
+            drafts=Drafts(place.user / "drafts", place.root, self._mask),
+            files=FileIndex(place.cwd),
+        )
+
+    def _mask(self, text: str) -> str:
+        """Takes known secrets out of what is written down."""
+        agent = self._conversation.agent if self._conversation else None
+        return agent.parts.masker.mask(text) if agent else text
+
+    @on(PromptArea.Restored)
+    def _restored(self, message: PromptArea.Restored) -> None:
+        """What waited when the last screen went down waits again."""
+        for text in message.queued:
+            self.conversation.enqueue(text)
+        self._show_state()
 
     async def _open(self, session: str | None, *, model: str | None = None) -> None:
         """Opens an agent and shows what there is. What goes wrong is shown, and the screen stays."""
@@ -158,7 +200,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
         assert opened.agent is not None
         await asyncio.to_thread(opened.agent.parts.counter.prepare)
-        overview = await asyncio.to_thread(overview_of, opened)
+        overview = await asyncio.to_thread(overview_of, opened, opened.agent.session.view)
         self.start_panel.show(overview)
         self.footer.branch = overview.git
         if self.conversation.agent is opened.agent:
@@ -174,8 +216,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
     def _fresh_start(self) -> None:
         self.transcript.clear()
         self.presenter.reset()
-        self.start_panel = StartPanel()
-        self.transcript.add(self.start_panel)
+        self._add_start_panel()
 
     @work(exclusive=True, group="open")
     async def change_model(self, name: str) -> None:
@@ -197,9 +238,19 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
         self.push_screen(LoginScreen(), self._logged_in)
 
+    @on(LoginPanel.Done)
+    def _logged_in_at_start(self, message: LoginPanel.Done) -> None:
+        message.stop()
+        self._logged_in(message.result)
+
     def _logged_in(self, result: LoginResult | None) -> None:
-        if result is not None:
-            self.change_model(result.model)
+        if result is None:
+            return
+        os.environ.update(result.environ)
+        if result.said:
+            self.presenter.notice(result.said)
+        self.change_model(result.model)
+        self.prompt.focus()
 
     def _send_early(self) -> None:
         """Sends what was written before there was an agent."""
@@ -232,7 +283,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
         if found is not None:
             self._actions.run_slash(*found)
         elif self.conversation.agent is None:
-            self.prompt.load_text(text)
+            self.prompt.show(text)
             self.start_panel.show_login()
         else:
             self.conversation.send(text)
@@ -273,15 +324,41 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
         self.footer.gauge = cast(Gauge, gauge)
 
+    def _take_back(self) -> str | None:
+        """↑ takes the newest message back that the model has not got yet."""
+        taken = self._conversation.take_back() if self._conversation else None
+        self.call_after_refresh(self._show_state)
+        return taken
+
+    @on(Prompt.Changed)
+    def _changed(self) -> None:
+        """The list may have opened or closed."""
+        self._show_state()
+
+    @on(ApprovalCard.Decided)
+    def _decided(self, message: ApprovalCard.Decided) -> None:
+        """Hands the answer on; "always" holds for this session."""
+        if message.always:
+            self.conversation.allow(message.rule)
+        self.presenter.decide(message.call_id, allowed=message.allowed, reason=message.reason)
+        self.prompt.focus()
+
+    @on(StepLine.UndoWanted)
+    def _undo_wanted(self) -> None:
+        self.conversation.undo_compaction()
+
     def _show_state(self) -> None:
         """Busy or not, what waits, and what Esc would do."""
         conversation = self._conversation
         busy = conversation is not None and conversation.busy
         self.prompt.busy = busy
         self.footer.busy = busy
-        self.footer.escape = "stop the run" if busy else "nothing to stop"
+        inner = self.query_one(PromptArea).escape_means
+        self.footer.escape = inner or ("stop the run" if busy else "nothing to stop")
         if conversation is not None:
-            self.query_one(PromptArea).show_queue(conversation.steering, conversation.queue)
+            waiting = [Waiting(kind="steering", text=text) for text in conversation.steering]
+            waiting += [Waiting(kind="queued", text=text) for text in conversation.queue]
+            self.query_one(PromptArea).set_waiting(waiting)
 
     # ---------------------------------------------------------------- keys
 
@@ -299,7 +376,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
         elif self._conversation is not None and self.conversation.busy:
             self.conversation.interrupt()
         elif self.prompt.text:
-            self.prompt.clear()
+            self.prompt.discard()
         elif time.monotonic() - self._stopped_at < _TWICE:
             self.exit(0)
         else:
@@ -314,7 +391,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
     def action_next_mode(self) -> None:
         """Shift+Tab goes through the modes."""
         mode = MODES[(MODES.index(self.footer.mode) + 1) % len(MODES)]
-        self.set_mode(cast("PermissionMode", mode))
+        self.set_mode(mode)
 
     def set_mode(self, mode: PermissionMode) -> None:
         """From now on `mode` decides what runs without being asked about."""
@@ -329,8 +406,8 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
 def _load_modules() -> None:
     """Imports what a talk needs, in a thread: it takes a few tenths of a second."""
-    from .. import opening, overview  # noqa: F401
-    from . import actions, conversation, presenter  # noqa: F401
+    for name in ("opening", "overview", "tui.actions", "tui.conversation", "tui.presenter"):
+        import_module(f"deepagent.cli.{name}")
 
 
 def _short(model: str) -> str:

@@ -61,8 +61,12 @@ class ApprovalCard(Vertical, can_focus=True):
     class Decided(Message):
         """The user has decided."""
 
-        def __init__(self, call_id: str, *, allowed: bool, reason: str = "", always: bool = False) -> None:
+        def __init__(
+            self, call_id: str, *, allowed: bool, rule: str = "", reason: str = "", always: bool = False
+        ) -> None:
             super().__init__()
+            self.rule = rule
+            """The rule that "always" keeps."""
             self.call_id = call_id
             self.allowed = allowed
             self.reason = reason
@@ -149,7 +153,8 @@ class ApprovalCard(Vertical, can_focus=True):
         self._decided = True
         if self._before is not None and self._before.is_attached and self.has_focus_within:
             self._before.focus()
-        self.post_message(self.Decided(self._question.call.id, allowed=allowed, reason=reason, always=always))
+        asked = self._question
+        self.post_message(self.Decided(asked.call.id, allowed=allowed, rule=asked.rule, reason=reason, always=always))
 
     def _close_reason(self) -> None:
         self.query(Input).remove()

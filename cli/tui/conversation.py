@@ -101,6 +101,11 @@ class Conversation:
         if self.agent is not None:
             self.agent.set_mode(mode)
 
+    def allow(self, rule: str) -> None:
+        """Allows what `rule` names for the rest of this talk."""
+        if self.agent is not None:
+            self.agent.allow(rule)
+
     def interrupt(self) -> None:
         """Stops what runs, in order."""
         if self.agent is not None:

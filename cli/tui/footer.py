@@ -80,7 +80,7 @@ class Footer(Vertical):
         line.set_class(gauge.used >= gauge.trigger, "-full")
 
     def _show(self, selector: str, text: str) -> None:
-        if self.is_mounted:
+        if self.is_attached:
             self.query_one(selector, Static).update(safe(text))
 
     def on_mount(self) -> None:

@@ -51,8 +51,12 @@ class Prompt(TextInput):
             super().__init__()
             self.text = text
 
-    class Queued(Sent):
+    class Queued(Message):
         """Tab on a text while a run goes on: it is meant for afterwards."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class SentEmpty(Message):
         """Enter on the empty line."""
@@ -155,15 +159,20 @@ class Prompt(TextInput):
 
     def action_editor(self) -> None:
         """Opens the text in the user's own editor."""
+        problem = ""
+        text = self.whole_text
         try:
             with cast(App[object], self.app).suspend():
-                edited = edit(self.whole_text, os.environ)
+                try:  # in here: an error that leaves the block would leave the screen suspended
+                    text = edit(text, os.environ)
+                except EditorError as error:
+                    problem = str(error)
         except SuspendNotSupported:
-            self.notify("An editor needs a terminal", severity="error", markup=False)
-        except EditorError as error:
-            self.notify(str(error), title="Editor", severity="error", markup=False)
+            problem = "an editor needs a terminal"
+        if problem:
+            self.notify(problem, title="Editor", severity="error", markup=False)
         else:
-            self.show(edited)
+            self.show(text)
 
     def _enter(self) -> None:
         chosen = self._choices.chosen

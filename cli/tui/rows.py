@@ -6,7 +6,7 @@ from outside has gone through `text` before it gets here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -33,7 +33,7 @@ class Line(Visual):
     def fitted(self, width: int) -> Content:
         """The line in exactly `width` cells; what stands right goes first where there is no room for both."""
         room = width - self.right.cell_length
-        if room < min(self.left.cell_length, width // 3):
+        if room < min(self.left.cell_length, width // 4):
             return self.left.truncate(width, ellipsis=True, pad=True)
         return Content.assemble(self.left.truncate(room, ellipsis=True, pad=True), self.right)
 
@@ -95,6 +95,33 @@ def _lines(phrases: Sequence[Content | str], width: int, first: int) -> list[Con
             lines += [head.rstrip(), *(Content(" ").join(rest).wrap(width) if rest else ())]
             line, limit = lines.pop(), width
     return [*lines, line]
+
+
+class Pairs(Visual):
+    """Names and what they mean, in two columns; a meaning goes on below itself."""
+
+    def __init__(self, pairs: Iterable[tuple[Content, Content]]) -> None:
+        self.pairs = tuple(pairs)
+        self.column = max((name.cell_length for name, _ in self.pairs), default=0) + len(_GAP)
+
+    def laid_out(self, width: int) -> Content:
+        """The text in `width` cells."""
+        room = max(width - self.column, 1)
+        lines: list[Content] = []
+        for name, meaning in self.pairs:
+            for at, line in enumerate(meaning.wrap(room)):
+                left = name.truncate(self.column, pad=True) if not at else Content.blank(self.column)
+                lines.append(Content.assemble(left, line.rstrip()))
+        return Content("\n").join(lines)
+
+    def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
+        return self.laid_out(width).render_strips(width, height, style, options)
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        return self.laid_out(width).get_height(rules, width)
 
 
 class Choices(OptionList):

@@ -75,7 +75,7 @@ class TextInput(TextArea, inherit_bindings=False):
             self._replace_via_keyboard(shown, *self.selection)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Does at once what a key is bound to: left to rise to the app, it would come after the text typed behind it."""
+        """Does at once what a key is bound to: if it rose to the app first, text typed behind it would overtake it."""
         app = cast(App[object], self.app)
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             if await app.run_action(binding.action, self):

@@ -319,8 +319,10 @@ def _random_rules(rng: random.Random, folders: list[Path]) -> dict[str, str]:
         ("**/e/", {"a.py", "b.txt", "d/a.py", "d/b.txt"}),
         ("d/**/b.txt", {"a.py", "b.txt", "d/a.py", "d/e/a.py"}),
         ("*.py\n!/a.py", {"a.py", "b.txt", "d/b.txt", "d/e/b.txt"}),
+        ("/d**/*", {"a.py", "b.txt"}),
+        ("/a**/*", {"a.py", "b.txt", "d/a.py", "d/b.txt", "d/e/a.py", "d/e/b.txt"}),
         ("[a", {"a.py", "b.txt", "d/a.py", "d/b.txt", "d/e/a.py", "d/e/b.txt"}),
-        ("b.txt   \n# a.py\n\n!", {"a.py", "d/a.py", "d/e/a.py"}),
+        ("b.txt   \n# a.py\n\n", {"a.py", "d/a.py", "d/e/a.py"}),
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES)

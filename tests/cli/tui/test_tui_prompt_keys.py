@@ -52,7 +52,7 @@ class Host(App[None], inherit_bindings=False):
 
     @on(Prompt.Sent)
     @on(Prompt.Queued)
-    def note_text(self, message: Prompt.Sent) -> None:
+    def note_text(self, message: Prompt.Sent | Prompt.Queued) -> None:
         self.said.append((type(message).__name__, message.text))
 
     @on(Prompt.SentEmpty)
@@ -293,11 +293,3 @@ async def test_waiting_messages_beyond_five_are_counted() -> None:
         app.area.set_waiting([])
         await pilot.pause()
         assert app.area.waiting.region.height == 0
-
-
-async def test_idle_input_sets_no_timer_going() -> None:
-    app = Host()
-    async with app.run_test() as pilot:
-        await press(pilot, "a")
-        assert not app.input.cursor_blink
-        assert not app.input.blink_timer._active.is_set()

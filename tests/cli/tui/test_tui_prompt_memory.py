@@ -209,10 +209,15 @@ class Host(App[None]):
         self.restored.append(message.queued)
 
 
+def written(folder: Path) -> list[str]:
+    """What the drafts on disk say."""
+    return [json.loads(path.read_bytes())["text"] for path in folder.glob("*.json")]
+
+
 async def until_written(pilot: Pilot[None], folder: Path, texts: list[str]) -> None:
     """Waits until the drafts on disk say this."""
     end = time.monotonic() + 10
-    while [json.loads(path.read_bytes())["text"] for path in folder.glob("*.json")] != texts:
+    while written(folder) != texts:
         assert time.monotonic() < end
         await pilot.pause(0.05)
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -52,7 +53,7 @@ class Terminal:
         self._side, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self._other = other
-        self.before = termios.tcgetattr(other)
+        self.before = self.settings
         self.shown = b""
         editor = cwd / "editor"
         editor.write_text(EDITOR)
@@ -65,7 +66,8 @@ class Terminal:
 
     def _read(self) -> None:
         while self.process.poll() is None:
-            self.shown += os.read(self._side, 65536)
+            if select.select([self._side], [], [], 0.05)[0]:
+                self.shown += os.read(self._side, 65536)
 
     def write(self, data: bytes) -> None:
         """Types."""
@@ -95,14 +97,18 @@ class Terminal:
         assert len(self.sent()) == count + 1
         return self.sent()[-1]
 
-    def close(self) -> int:
-        """Quits; the exit code."""
-        self.write(b"quit\r")
-        code = self.process.wait(30)
-        self.after = termios.tcgetattr(self._other)
+    @property
+    def settings(self) -> list[object]:
+        """How the terminal is set."""
+        return termios.tcgetattr(self._other)
+
+    def close(self) -> None:
+        """Ends the program if it still runs."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
         os.close(self._other)
         os.close(self._side)
-        return code
 
 
 @pytest.fixture
@@ -112,8 +118,7 @@ def terminal(workspace: Path) -> Iterator[Terminal]:
         it.until(lambda: "❯".encode() in it.shown)
         yield it
     finally:
-        it.process.kill()
-        it.process.wait()
+        it.close()
 
 
 def test_bytes_of_a_terminal(terminal: Terminal) -> None:
@@ -138,5 +143,12 @@ def test_bytes_of_a_terminal(terminal: Terminal) -> None:
     terminal.until(lambda: b"exit code 3" in terminal.shown)
     assert terminal.sends(b"\r")[0] == "fail"
 
-    assert terminal.close() == 0
-    assert terminal.after == terminal.before
+    terminal.write(b"x")
+    time.sleep(0.3)
+    before = len(terminal.shown)
+    time.sleep(1.2)
+    assert len(terminal.shown) == before
+
+    terminal.write(b"\x7fquit\r")
+    assert terminal.process.wait(30) == 0
+    assert terminal.settings == terminal.before

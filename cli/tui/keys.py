@@ -1,0 +1,23 @@
+"""The keys of the screen, as data: help shows them, a test compares them with what is bound."""
+
+from __future__ import annotations
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("Enter", "send; while a run goes on, the text joins it after the running tools"),
+    ("Tab", "while a run goes on: send it when the run has ended"),
+    ("⇧Enter Ctrl+J \\Enter", "a new line"),
+    ("↑ ↓", "earlier and later prompts; while a run goes on, ↑ takes back what waits"),
+    ("Ctrl+R", "search earlier prompts"),
+    ("@", "a file of the workspace"),
+    ("/", "a command"),
+    ("Esc", "close what is open, else stop the run; the footer says which"),
+    ("Ctrl+C", "copy a selection, else stop the run, else clear the line; twice: leave"),
+    ("Ctrl+D", "leave, on the empty line"),
+    ("⇧Tab", "the next permission mode"),
+    ("Ctrl+O", "unfold or fold the cards"),
+    ("Ctrl+G", "write in your editor"),
+    ("Ctrl+Z", "put the program to sleep; fg wakes it"),
+    ("PgUp PgDn", "scroll"),
+    ("?", "this page, on the empty line"),
+)
+"""Keys and what they do, in the order of help."""

@@ -1,0 +1,67 @@
+"""A titled text to scroll in: skills, memory files, a diff. Whatever it holds is shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from .lines import Kind, Lines, Row
+from .rows import MUTED
+from .text import one_line, safe
+
+
+class ListScreen(Screen[None]):
+    """The text, as wide as the screen; arrows, page keys and the wheel scroll."""
+
+    DEFAULT_CSS = """
+    ListScreen { padding: 0 1; }
+    ListScreen > #list-head { height: auto; margin: 0 0 1 0; }
+    ListScreen > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
+    ListScreen > #list-keys { height: 1; margin: 1 0 0 0; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
+
+    def __init__(self, title: str, lines: Iterable[str], *, diff: bool = False) -> None:
+        """With `diff`, lines that were added, removed, or say where we are have colours of their own."""
+        super().__init__()
+        self._title = title
+        self._rows = list(_diff_rows(lines) if diff else map(Row, lines))
+
+    def compose(self) -> ComposeResult:
+        count = f"{len(self._rows):,} line{'' if len(self._rows) == 1 else 's'}"
+        head = Content.assemble(safe(one_line(self._title, 60), "bold $text-accent"), "  ", (count, MUTED))
+        yield Static(head, id="list-head")
+        with VerticalScroll():
+            yield Lines(self._rows)
+        yield Static(safe("↑↓ PgUp PgDn scroll   Esc back"), id="list-keys")
+
+    def on_mount(self) -> None:
+        """Lets the keys scroll."""
+        self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        """Goes back."""
+        self.dismiss(None)
+
+
+def _diff_rows(lines: Iterable[str]) -> Iterator[Row]:
+    """The lines of git's diff: what was added and removed, and, quietly, where."""
+    inside = False
+    for line in lines:
+        inside = line.startswith("@@ ") or (inside and line.startswith((" ", "+", "-", "\\")))
+        if not line or line.startswith(("Untracked files:", "  ")):
+            yield Row(line)
+        elif not inside or line[0] in "@\\":
+            yield Row(line, "muted")
+        else:
+            yield Row(line, _KINDS.get(line[0], "plain"))
+
+
+_KINDS: dict[str, Kind] = {"+": "added", "-": "removed"}
