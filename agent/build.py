@@ -99,6 +99,8 @@ def build(
     settings: Settings, workspace: Workspace, *, environ: Mapping[str, str], choice: Choice, extras: Extras
 ) -> Agent:
     """The agent. Raises `ConfigError`, `AuthError`, `SessionError` or `StorageError`."""
+    if missing := [folder for folder in extras.add_dirs if not folder.is_dir()]:
+        raise ConfigError(f"--add-dir: {missing[0]} is no folder")
     credentials = load_credentials(workspace.user)
     models = _models(settings, environ, credentials.keys, extras)
     storage, on_close = open_storage(workspace, choice)

@@ -221,7 +221,7 @@ class Loop:
 
     def _masked(self, part: Part) -> Part:
         if not isinstance(part, ToolCall):
-            return replace(part, text=self.masker.mask(part.text))
+            return replace(part, text=self.masker.mask(clean(part.text)))
         arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
         return replace(part, arguments=arguments, error=part.error and self.masker.mask(part.error))
 

@@ -169,6 +169,8 @@ class DiskStorage:
                 path, twin = self._paths(name)
                 try:
                     _restore(path, twin)
+                    if name.count("/") > 1:  # an offloaded text: to logs and archives their session may be writing
+                        _complete(path, twin)
                 except OSError as error:
                     raise _wrap(error, path) from error
 
@@ -229,6 +231,12 @@ def _open_copy(path: Path, twin: Path) -> _Open:
         os.close(copy.fd)
         raise
     return copy
+
+
+def _complete(path: Path, twin: Path) -> None:
+    """Adds what a crash, or a full disk, kept from the project's copy."""
+    if path.stat().st_size < twin.stat().st_size:
+        os.close(_open_copy(path, twin).fd)
 
 
 def _aside(path: Path) -> Path:

@@ -30,7 +30,7 @@ from .first_steps import default_model, first_steps
 from .options import DEMO_SCRIPT, PICK, RunOptions
 from .printers import Ending, Json, JsonPrinter, Printer, StreamPrinter, TextPrinter, result_object, say
 from .settings import LoadedSettings, load_settings
-from .standard_input import read_input
+from .standard_input import InputTooLong, read_input
 from .streams import OutputLost, drop_output
 
 OK, FAILED, USAGE, LIMIT, DENIED, TRY_LATER, INTERRUPTED = 0, 1, 2, 3, 4, 75, 130
@@ -80,7 +80,12 @@ def _prompt(options: RunOptions) -> str:
     terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if terminal and not options.print:
         raise UsageError("the screen is not there yet: run it with -p, or see it with `deepagent demo`")
-    given = (options.prompt or "", read_input())
+    if options.fork and options.session is None:
+        raise UsageError("--fork needs --continue or --resume: it goes on in a copy of a session")
+    try:
+        given = (options.prompt or "", read_input())
+    except InputTooLong as error:
+        raise UsageError(str(error)) from error
     prompt = "\n\n".join(text for text in given if text.strip())
     if not prompt:
         raise UsageError("there is no prompt: give it as an argument of -p, or on standard input (--help shows all)")

@@ -187,7 +187,7 @@ def _options(said: Mapping[str, Any]) -> RunOptions:
         output=said["output_format"],
         cwd=said["cwd"],
         add_dirs=tuple(said["add_dir"] or ()),
-        session=NEWEST if said["continue_"] else said["resume"],
+        session=said["resume"] or (NEWEST if said["continue_"] else None),
         fork=said["fork"],
         persist=not said["no_session_persistence"],
         trust=said["trust"],

@@ -27,6 +27,16 @@ POINTER_TOKENS = 120
 """Tokens of a pointer around its preview, at most: mark, size, path and hint. A shorter text gains nothing."""
 
 
+PAGING = frozenset({"read_file"})
+"""Tools that keep within the limit by themselves and say how to read on. They judge size without the tokenizer, so
+they get twice the room: a page that went to a file would only be read again."""
+
+
+def _limit(message: ToolMessage, budget: Budget) -> int:
+    """Tokens that one result may have."""
+    return budget.result_limit * 2 if message.tool in PAGING else budget.result_limit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offloader:
     """Writes long texts of one session to files."""
@@ -43,7 +53,7 @@ class Offloader:
         Raises `StorageError`. Previews are shorter where there are many results.
         """
         tokens = max(_LEAST_PREVIEW, min(PREVIEW_TOKENS, budget.step_limit // (2 * max(1, len(messages)))))
-        kept = [self._result(message, budget.result_limit, tokens) for message in messages]
+        kept = [self._result(message, _limit(message, budget), tokens) for message in messages]
         while self._size(kept) > budget.step_limit:
             largest = max(range(len(kept)), key=lambda at: self._whole(kept[at].content))
             if self._whole(kept[largest].content) <= tokens + POINTER_TOKENS:

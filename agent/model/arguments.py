@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import cast
 
 from pydantic import JsonValue
 
 from ...context.messages import clean
 
+_DEEPEST = 100
+"""Levels of nesting; the log's serializer takes some 250."""
 _SHOWN = 200
 """Characters of unreadable arguments that an error quotes."""
 
@@ -21,15 +24,13 @@ def parse_arguments(name: str, raw: object) -> tuple[dict[str, JsonValue], str |
     """
     if raw is None or (isinstance(raw, str) and not raw.strip()):
         return {}, None
-    value: object = raw
-    if isinstance(raw, str):
-        try:
-            value = json.loads(clean(raw), parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            return {}, f"The arguments of {name or 'the call'} are no valid JSON ({error}): {_excerpt(raw)}"
-    if not isinstance(value, Mapping):
-        return {}, f"The arguments of {name or 'the call'} must be one JSON object, not: {_excerpt(raw)}"
-    return cast(dict[str, JsonValue], _cleaned(cast(JsonValue, dict(cast(Mapping[str, JsonValue], value))))), None
+    try:
+        value: object = json.loads(clean(raw), parse_constant=_no_constant) if isinstance(raw, str) else raw
+        if isinstance(value, Mapping):
+            return {clean(k): _cleaned(v, 1) for k, v in cast(Mapping[str, JsonValue], value).items()}, None
+    except (ValueError, RecursionError) as error:
+        return {}, f"The arguments of {name or 'the call'} are no valid JSON ({error}): {_excerpt(raw)}"
+    return {}, f"The arguments of {name or 'the call'} must be one JSON object, not: {_excerpt(raw)}"
 
 
 def _no_constant(constant: str) -> object:
@@ -41,14 +42,21 @@ def _excerpt(raw: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
-def _cleaned(value: JsonValue) -> JsonValue:
-    """`value` without lone surrogates, which escapes such as `\\ud800` smuggle into strings."""
+def _cleaned(value: JsonValue, depth: int) -> JsonValue:
+    """`value` without lone surrogates, which escapes such as `\\ud800` smuggle into strings.
+
+    Raises `ValueError` for what can be read and not be written again: too deep a nesting, numbers beyond all bounds.
+    """
+    if depth > _DEEPEST:
+        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     match value:
         case str():
             return clean(value)
+        case float() if not isfinite(value):
+            raise ValueError("a number is too large")
         case list():
-            return [_cleaned(item) for item in value]
+            return [_cleaned(item, depth + 1) for item in value]
         case dict():
-            return {clean(key): _cleaned(item) for key, item in value.items()}
+            return {clean(key): _cleaned(item, depth + 1) for key, item in value.items()}
         case _:
             return value

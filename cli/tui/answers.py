@@ -29,16 +29,23 @@ _LONGEST_PAUSE = 1.0
 _TICK = 0.002
 _TICKS = 1_000
 """How long, in seconds and in such waits, an update may take before the next is written all the same."""
+_BLOCK = 200
+"""Characters that a block of Markdown has on average."""
 _HIGHLIGHTED = 20_000
 """Characters of code up to which it is coloured."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What the model wrote so far."""
+    """A part of an answer (see `parts`): what the model wrote of it so far."""
 
     pieces: list[str] = field(default_factory=list[str])
     done: bool = False
+    """Nothing more comes to this part."""
+    joined: bool = False
+    """No empty line before it."""
+    open: bool = False
+    """No empty line after it."""
 
     @property
     def text(self) -> str:
@@ -46,6 +53,10 @@ class Answer:
         if len(self.pieces) > 1:
             self.pieces[:] = ["".join(self.pieces)]
         return self.pieces[0] if self.pieces else ""
+
+    def weight(self) -> int:
+        """About how many blocks it has, for the transcript."""
+        return 1 + sum(map(len, self.pieces)) // _BLOCK
 
 
 def _clean(state: StateCore) -> None:
@@ -83,6 +94,8 @@ class AnswerText(Markdown):
 
     DEFAULT_CSS = """
     AnswerText { padding: 0 0 0 2; margin: 1 0; }
+    AnswerText.-joined { margin-top: 0; }
+    AnswerText.-open { margin-bottom: 0; }
     AnswerText MarkdownH1, AnswerText MarkdownH2, AnswerText MarkdownH3 {
         content-align: left middle; margin: 0 0 1 0; text-style: bold; color: $text; background: transparent;
     }
@@ -107,10 +120,15 @@ class AnswerText(Markdown):
     async def _on_mount(self, _: Mount) -> None:
         """Streams from here on; before its beginning is parsed, nothing may be appended."""
         _.prevent_default()
+        self._set_classes()
         await super()._on_mount(_)
         if not self._answer.done or self.source != visible(self._answer.text):
             self._stream = Markdown.get_stream(self)
             self.show()
+
+    def _set_classes(self) -> None:
+        self.set_class(self._answer.joined, "-joined")
+        self.set_class(self._answer.open, "-open")
 
     async def on_unmount(self) -> None:
         """Ends the stream's task."""
@@ -128,6 +146,7 @@ class AnswerText(Markdown):
 
     def show(self) -> None:
         """Shows what the record says now, soon."""
+        self._set_classes()
         if self._due is None and self._stream is not None:
             self._due = self.set_timer(self._pause, self._show)
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -128,7 +128,7 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
         opener = Opener(self.options, interactive=True)
         self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge)
-        self._conversation = Conversation(opener, self._on_event, self._on_idle)
+        self._conversation = Conversation(opener, self._on_event, self._on_idle, self._handle_exception)
         self._actions = Actions(self)
         self._attach_prompt()
         pick = self.options.session == PICK
@@ -313,8 +313,9 @@ class DeepagentApp(App[int], inherit_bindings=False):
     # ---------------------------------------------------------------- what the agent says
 
     async def _on_event(self, event: Event) -> None:
-        await self.presenter.event(event)
-        self._show_state()
+        if self.query(Prompt):  # else the screen is gone: a run that ends now is shown to nobody
+            await self.presenter.event(event)
+            self._show_state()
 
     def _on_idle(self) -> None:
         self._show_state()
@@ -332,7 +333,9 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
     @on(Prompt.Changed)
     def _changed(self) -> None:
-        """The list may have opened or closed."""
+        """The list may have opened or closed; a question waits until nothing is being written."""
+        if not self.prompt.text and self.prompt.has_focus and self._question is not None:
+            self._question.take_focus()
         self._show_state()
 
     @on(ApprovalCard.Decided)
@@ -349,22 +352,54 @@ class DeepagentApp(App[int], inherit_bindings=False):
 
     def _show_state(self) -> None:
         """Busy or not, what waits, and what Esc would do."""
+        if not self.query(Prompt):
+            return  # the screen is gone
         conversation = self._conversation
         busy = conversation is not None and conversation.busy
         self.prompt.busy = busy
         self.footer.busy = busy
-        inner = self.query_one(PromptArea).escape_means
-        self.footer.escape = inner or ("stop the run" if busy else "nothing to stop")
+        self.footer.escape = self._escape_means(busy=busy)
         if conversation is not None:
             waiting = [Waiting(kind="steering", text=text) for text in conversation.steering]
             waiting += [Waiting(kind="queued", text=text) for text in conversation.queue]
             self.query_one(PromptArea).set_waiting(waiting)
 
+    def _escape_means(self, *, busy: bool) -> str:
+        """What Esc would do next, in words."""
+        focused = self.default_screen.focused
+        if inner := self.query_one(PromptArea).escape_means:
+            return inner
+        for panel in (self._question, *self.query(LoginPanel)):
+            if panel is not None and panel.has_focus_within and panel.escape_means:
+                return panel.escape_means
+        if focused is not None and focused is not self.prompt:
+            return "back to the prompt"
+        return "stop the run" if busy else "nothing to stop"
+
+    @property
+    def _question(self) -> ApprovalCard | None:
+        """The card that waits for a decision."""
+        return self._presenter.question if self._presenter else None
+
     # ---------------------------------------------------------------- keys
 
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    def _focus_moved(self) -> None:
+        """Esc may mean something else now."""
+        self.call_later(self._show_state)
+
+    def on_key(self, event: events.Key) -> None:
+        """Text that nothing else takes is written into the prompt, whatever has the focus."""
+        if event.is_printable and event.character and self.screen is self.default_screen:
+            self.prompt.focus()
+            self.prompt.insert(event.character)
+
     def action_escape(self) -> None:
-        """Stops the run; what closes something comes before this, in the widget that is open."""
-        if self._conversation is not None and self.conversation.busy:
+        """Goes back to the prompt, else stops the run; what is open closes before this, in its own widget."""
+        if self.focused is not self.prompt:
+            self.prompt.focus()
+        elif self._conversation is not None and self.conversation.busy:
             self.conversation.interrupt()
 
     def action_copy_or_stop(self) -> None:

@@ -95,6 +95,11 @@ class ApprovalCard(Vertical, can_focus=True):
         if not _writing(self.screen.focused):
             self.take_focus()
 
+    @property
+    def escape_means(self) -> str:
+        """What Esc would do here."""
+        return "back to the choices" if self.query(Input) else "say no"
+
     def take_focus(self) -> None:
         """Takes the keys; they go back to where they were once the user has decided."""
         if not self.has_focus_within:
@@ -116,10 +121,11 @@ class ApprovalCard(Vertical, can_focus=True):
         early = now - self._quiet_since < QUIET
         if early or event.key not in _CHOICES:
             self._quiet_since = self._quiet_since if event.key in _MOVES else now
-            return
-        event.stop()
-        event.prevent_default()
-        await self._choose(event.key)
+        if event.key in _CHOICES:
+            event.stop()
+            event.prevent_default()
+            if not early:
+                await self._choose(event.key)
 
     async def _choose(self, key: str) -> None:
         match key:

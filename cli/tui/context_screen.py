@@ -118,8 +118,8 @@ class ContextScreen(Screen[None]):
     DEFAULT_CSS = """
     ContextScreen { padding: 0 1; }
     ContextScreen > Static { height: auto; }
-    ContextScreen > #context-columns { margin: 1 0 0 0; padding: 0 1; }
-    ContextScreen > #context-rows { height: 1fr; }
+    ContextScreen > #context-columns { margin: 1 0 0 0; padding: 0 2 0 1; }
+    ContextScreen > #context-rows { height: 1fr; scrollbar-gutter: stable; }
     ContextScreen > #context-room, ContextScreen > #context-keys { color: $text-muted; }
     ContextScreen > #context-keys { margin: 1 0 0 0; }
     """

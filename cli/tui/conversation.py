@@ -23,11 +23,14 @@ OnEvent = Callable[["Event"], Awaitable[None]]
 class Conversation:
     """One screen's talk with an agent; the agent may be replaced, the conversation stays."""
 
-    def __init__(self, opener: Opener, on_event: OnEvent, on_idle: Callable[[], None]) -> None:
-        """`on_idle` is told when a run has ended and nothing is queued."""
+    def __init__(
+        self, opener: Opener, on_event: OnEvent, on_idle: Callable[[], None], on_bug: Callable[[Exception], None]
+    ) -> None:
+        """`on_idle` is told when a run has ended and nothing is queued, `on_bug` what nobody had reckoned with."""
         self._opener = opener
         self._on_event = on_event
         self._on_idle = on_idle
+        self._on_bug = on_bug
         self._task: asyncio.Task[None] | None = None
         self.opened: Opened | None = None
         self.queue: list[str] = []
@@ -134,15 +137,17 @@ class Conversation:
         self._task.add_done_callback(lambda _: self._next())
 
     async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
-        async with aclosing(events) as stream:
-            async for event in stream:
-                await self._on_event(event)
+        try:
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    await self._on_event(event)
+        except Exception as error:  # noqa: BLE001 - in a task of its own it would pass unseen
+            self._on_bug(error)
 
     def _next(self) -> None:
         """Sends what was queued, or what came too late to join the run."""
         agent = self.agent
-        late = agent.take_back() if agent else None
-        if late is not None:
+        while agent is not None and (late := agent.take_back()) is not None:
             self.queue.insert(0, late)
         if agent is not None and self.queue:
             self.send(self.queue.pop(0))

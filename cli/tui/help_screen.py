@@ -14,19 +14,19 @@ from textual.widgets import Static
 
 from ..slash import SLASH, Slash
 from .keys import KEYS
-from .rows import MUTED, Pairs
+from .rows import MUTED, SCROLLBAR, Pairs
 from .text import safe
 
 
 class HelpScreen(Screen[None]):
     """Two lists, one below the other; they scroll where the screen is small."""
 
-    DEFAULT_CSS = """
-    HelpScreen { padding: 0 1; }
-    HelpScreen > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
-    HelpScreen .title { color: $text-accent; text-style: bold; }
-    HelpScreen .table { padding: 0 0 0 2; margin: 0 0 1 0; }
-    HelpScreen > #help-keys { height: 1; margin: 1 0 0 0; color: $text-muted; }
+    DEFAULT_CSS = f"""
+    HelpScreen {{ padding: 0 1; }}
+    HelpScreen > VerticalScroll {{ height: 1fr; {SCROLLBAR} }}
+    HelpScreen .title {{ color: $text-accent; text-style: bold; }}
+    HelpScreen .table {{ padding: 0 0 0 2; margin: 0 0 1 0; }}
+    HelpScreen > #help-keys {{ height: 1; margin: 1 0 0 0; color: $text-muted; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "close", show=False)]
 

@@ -13,18 +13,18 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from .lines import Kind, Lines, Row
-from .rows import MUTED
+from .rows import MUTED, SCROLLBAR
 from .text import one_line, safe
 
 
 class ListScreen(Screen[None]):
     """The text, as wide as the screen; arrows, page keys and the wheel scroll."""
 
-    DEFAULT_CSS = """
-    ListScreen { padding: 0 1; }
-    ListScreen > #list-head { height: auto; margin: 0 0 1 0; }
-    ListScreen > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
-    ListScreen > #list-keys { height: 1; margin: 1 0 0 0; color: $text-muted; }
+    DEFAULT_CSS = f"""
+    ListScreen {{ padding: 0 1; }}
+    ListScreen > #list-head {{ height: auto; margin: 0 0 1 0; }}
+    ListScreen > VerticalScroll {{ height: 1fr; {SCROLLBAR} }}
+    ListScreen > #list-keys {{ height: 1; margin: 1 0 0 0; color: $text-muted; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
 

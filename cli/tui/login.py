@@ -108,6 +108,16 @@ class LoginPanel(Vertical):
         self._servers = {f"server-{number}": one for number, one in enumerate(several)}
         await self._show("menu")
 
+    @property
+    def escape_means(self) -> str:
+        """What Esc would do here; empty where it means what it means outside."""
+        return "one step back" if self._back else ""
+
+    @property
+    def at_start(self) -> bool:
+        """There is no step to go back to."""
+        return not self._back
+
     def focus_step(self) -> None:
         """Puts the cursor where the step begins; if there is none yet, as soon as there is."""
         self._focus = True
@@ -160,7 +170,7 @@ class LoginPanel(Vertical):
 
     async def action_back(self) -> None:
         """Goes one step back; from the first one the key means what it means outside."""
-        if not self._back:
+        if self.at_start:
             return
         if self._trial is not None:
             self._trial.cancel()
@@ -168,7 +178,7 @@ class LoginPanel(Vertical):
         await self._show(self._back[-1] if self._back else "menu")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return bool(self._back) if action == "back" else super().check_action(action, parameters)
+        return not self.at_start if action == "back" else super().check_action(action, parameters)
 
     def _use_server(self, server: LocalServer, model: str) -> None:
         from ...agent.model.providers import OLLAMA, PROVIDERS
@@ -258,9 +268,13 @@ class LoginScreen(ModalScreen["LoginResult | None"]):
         event.stop()
         self.dismiss(event.result)
 
-    def action_close(self) -> None:
-        """Leaves everything as it is."""
-        self.dismiss(None)
+    async def action_close(self) -> None:
+        """Goes a step back, from the first one out; then everything is as it was."""
+        panel = self.query_one(LoginPanel)
+        if panel.at_start:
+            self.dismiss(None)
+        else:
+            await panel.action_back()
 
 
 _MENU_TITLE = Content.assemble("Which model? ", ("One of these is enough:", MUTED))
@@ -272,13 +286,14 @@ _URL = (
 
 
 def _providers() -> list[Choice]:
-    """All providers; those that need no model named come first."""
+    """All providers; those whose key alone is enough come first."""
     from ...agent.credentials import PROVIDERS, variable_for
-    from ..auth import model_of_key
+    from ..first_steps import DEFAULTS
 
-    models = {name: model_of_key(variable_for(name)) for name in PROVIDERS}
-    known = sorted(PROVIDERS, key=lambda name: models[name] is None)
-    return [Choice(id=name, text=name, more=models[name] or "") for name in known]
+    models = dict(DEFAULTS)
+    order = {variable: position for position, variable in enumerate(models)}
+    known = sorted(PROVIDERS, key=lambda name: order.get(variable_for(name), len(order)))
+    return [Choice(id=name, text=name, more=models.get(variable_for(name), "")) for name in known]
 
 
 def _key_form(provider: str) -> FormStep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -15,6 +16,9 @@ from textual.widgets.option_list import Option
 
 from .rows import MUTED, Choices
 from .text import safe
+
+_DIGITS = 9
+"""Entries that a digit chooses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +62,13 @@ class ListStep(Vertical):
 
     def on_mount(self) -> None:
         """Fills the list."""
-        self.query_one(Choices).add_options(
-            Option(
-                Content.assemble(
-                    (f"{number} " if number < 10 else "  ", MUTED), safe(one.text), "  ", safe(one.more, MUTED)
-                ),
-                id=one.id,
-            )
-            for number, one in enumerate(self._choices, 1)
-        )
-        self.query_one(Choices).highlighted = 0
+        choices = self.query_one(Choices)
+        width = max(cell_len(one.text) for one in self._choices)
+        for number, one in enumerate(self._choices, 1):
+            digit = f"{number} " if number <= _DIGITS else "  "
+            text = safe(one.text).truncate(width, pad=True)
+            choices.add_option(Option(Content.assemble((digit, MUTED), text, "  ", safe(one.more, MUTED)), id=one.id))
+        choices.highlighted = 0
 
     def focus_first(self) -> None:
         """Puts the cursor into the list."""
@@ -148,12 +149,15 @@ class FormStep(Vertical):
 
     def wait(self, text: str) -> None:
         """Says what is going on; the lines are closed until `fail`."""
+        self.can_focus = True  # so that keys still come through here
+        self.focus()
         self._state(text, problem=False)
 
     def fail(self, reason: str) -> None:
         """Says what went wrong, and lets the lines be changed."""
         self._state(reason, problem=True)
         self.focus_first()
+        self.can_focus = False
 
     def _state(self, text: str, *, problem: bool) -> None:
         for line in self.query(Input):

@@ -128,7 +128,9 @@ class Prompt(TextInput):
         event.prevent_default()
 
     def on_blur(self) -> None:
-        self.close_list()
+        """The list goes away with the focus, but not when another window is looked at."""
+        if cast(App[object], self.app).app_focus:
+            self.close_list()
 
     def action_newline(self) -> None:
         """Goes on on a new line."""
@@ -176,7 +178,7 @@ class Prompt(TextInput):
 
     def _enter(self) -> None:
         chosen = self._choices.chosen
-        if self.recall.query is not None or (chosen and (self._choices.moved or not chosen.exact)):
+        if self.recall.query is not None or (chosen and not chosen.exact):
             self.accept()
         elif self.selection.is_empty and self._before.endswith("\\"):
             row, column = self.cursor_location

@@ -19,6 +19,12 @@ from textual.widgets import OptionList
 
 MUTED = "$foreground-muted"
 """For pieces of a text; `$text-muted`, right in CSS, comes out brighter than the rest here."""
+SCROLLBAR = """
+    scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%;
+    scrollbar-color-active: $accent; scrollbar-background: $background; scrollbar-background-hover: $background;
+    scrollbar-background-active: $background;
+"""
+"""CSS of a narrow, quiet scrollbar."""
 _DOT = " · "
 _GAP = "  "
 
@@ -127,14 +133,13 @@ class Pairs(Visual):
 class Choices(OptionList):
     """A list without ornament. Its cursor is a coloured line; digits choose where `numbered`."""
 
-    DEFAULT_CSS = """
-    Choices, Choices:focus {
-        border: none; padding: 0; background: transparent; background-tint: $background 0%;
-        scrollbar-size-vertical: 1;
-        & > .option-list--option { padding: 0 1; }
-        & > .option-list--option-highlighted { background: $foreground 8%; color: $foreground; text-style: none; }
-    }
-    Choices:focus > .option-list--option-highlighted { background: $accent 25%; }
+    DEFAULT_CSS = f"""
+    Choices, Choices:focus {{
+        border: none; padding: 0; background: transparent; background-tint: $background 0%; {SCROLLBAR}
+        & > .option-list--option {{ padding: 0 1; }}
+        & > .option-list--option-highlighted {{ background: $foreground 8%; color: $foreground; text-style: none; }}
+    }}
+    Choices:focus > .option-list--option-highlighted {{ background: $accent 25%; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(str(digit), f"choose({digit})", show=False) for digit in range(1, 10)

@@ -34,8 +34,8 @@ class SessionsScreen(Screen["str | None"]):
     SessionsScreen > Static { height: auto; }
     SessionsScreen > Input { height: 1; border: none; padding: 0 1; margin: 1 0; background: $foreground 6%; }
     SessionsScreen > Input:focus { border: none; background: $foreground 12%; }
-    SessionsScreen > #sessions-columns { padding: 0 1; }
-    SessionsScreen > Choices { height: 1fr; }
+    SessionsScreen > #sessions-columns { padding: 0 2 0 1; }
+    SessionsScreen > Choices { height: 1fr; scrollbar-gutter: stable; }
     SessionsScreen > #sessions-keys { margin: 1 0 0 0; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,7 +57,9 @@ class SessionsScreen(Screen["str | None"]):
         line.cursor_blink = False
         yield line
         yield Static(id="sessions-columns")
-        yield Choices()
+        rows = Choices()
+        rows.can_focus = False  # the line keeps the focus, so that typing always filters
+        yield rows
         yield Static(safe("↑↓ move   Enter go on with it   Esc back"), id="sessions-keys")
 
     @work
@@ -111,7 +113,7 @@ class SessionsScreen(Screen["str | None"]):
         self._show()
 
     def action_move(self, key: str) -> None:
-        """Moves the cursor of the list; the line keeps the focus."""
+        """Moves the cursor of the list."""
         choices = self.query_one(Choices)
         moves = {"up": choices.action_cursor_up, "down": choices.action_cursor_down}
         moves |= {"pageup": choices.action_page_up, "pagedown": choices.action_page_down}

@@ -7,7 +7,7 @@ it says is gathered by `cli.overview`; without a model the same place offers way
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -94,7 +94,7 @@ class StartPanel(Vertical):
     """The panel at the top of the transcript. `LoginPanel.Done` comes from it where a model was set up in it."""
 
     DEFAULT_CSS = """
-    StartPanel { height: auto; padding: 0 1; margin: 0 0 1 0; }
+    StartPanel { height: auto; margin: 0 0 1 0; }
     StartPanel > #start-head { margin: 0 0 1 0; }
     StartPanel > #start-last { margin: 1 0 0 0; }
     StartPanel > LoginPanel { padding: 0 2; }
@@ -103,45 +103,70 @@ class StartPanel(Vertical):
 
     def __init__(self, folder: Path | None = None) -> None:
         """`folder` is where the agent works, if that is not the working directory."""
-        super().__init__(id="start")
-        self._first = Overview(folder=shown_folder(folder or Path.cwd()))
-        self._offered: str | None = None
+        super().__init__()
+        self._folder = shown_folder(folder or Path.cwd())
+        self._overview: Overview | None = None
+        self._login: Literal["", "shown", "focused"] = ""
+        self._withdrawn = False
 
     @property
     def offered(self) -> str | None:
         """The session that Enter on the empty line would go on with; None where none is offered."""
-        return self._offered
+        last = self._overview.last if self._overview and not self._withdrawn else None
+        return last.id if last else None
 
     def compose(self) -> ComposeResult:
-        yield Static(_Head(self._first, known=False), id="start-head")
+        yield Static(_Head(Overview(folder=self._folder), known=False), id="start-head")
         yield StartRow("Model", Flow(["…"], hint="/model"), id="start-model")
         yield StartRow("Loaded", Flow(["…"], hint="/context"), id="start-loaded")
 
+    def on_mount(self) -> None:
+        """Shows what came before there was a place for it."""
+        self._fill()
+        self._fill_login()
+
     def show(self, overview: Overview) -> None:
-        """Fills in what is known by now. May be called again, after a change of model."""
+        """Fills in what is known by now. May be called at any time, and again after a change of model."""
+        self._overview = overview
+        if overview.model:
+            self._login = ""
+        if self.is_mounted:
+            self._fill()
+
+    def show_login(self, *, focus: bool = True) -> None:
+        """Offers ways to get a model, in the place where one would be named."""
+        self._login = "focused" if focus else "shown"
+        if self.is_mounted:
+            self._fill_login()
+
+    def withdraw_offer(self) -> None:
+        """Takes the last session away: something else was begun."""
+        self._withdrawn = True
+        if self.is_mounted:
+            self._fill()
+
+    def _fill(self) -> None:
+        overview = self._overview
+        if overview is None:
+            return
         self.query_one("#start-head", Static).update(_Head(overview, known=True))
         if overview.model:
             self.query(LoginPanel).remove()
             self._say("model", "Model", _model(overview))
             self._say("loaded", "Loaded", _loaded(overview))
         self._say("notice", "Notice", _notices(overview.notices), after="#start-loaded")
-        self._offered = overview.last.id if overview.last else None
-        self._say("last", "Last", _last(overview.last))
+        self._say("last", "Last", None if self._withdrawn else _last(overview.last))
 
-    def show_login(self, *, focus: bool = True) -> None:
-        """Offers ways to get a model, in the place where one would be named."""
+    def _fill_login(self) -> None:
+        if not self._login:
+            return
         for name in ("model", "loaded"):
             self._say(name, "", None)
-        for panel in self.query(LoginPanel):
-            if focus:
-                panel.focus_step()
-            return
-        self.mount(LoginPanel(focus_at_once=focus), after="#start-loaded")
-
-    def withdraw_offer(self) -> None:
-        """Takes the last session away: something else was begun."""
-        self._offered = None
-        self._say("last", "", None)
+        panels = self.query(LoginPanel)
+        if not panels:
+            self.mount(LoginPanel(focus_at_once=self._login == "focused"), after="#start-loaded")
+        elif self._login == "focused":
+            panels.first().focus_step()
 
     def _say(self, name: str, label: str, said: Visual | None, *, after: str | None = None) -> None:
         """Puts a row in its place, or takes it away where there is nothing to say."""

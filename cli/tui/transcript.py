@@ -18,12 +18,12 @@ from textual.reactive import Reactive
 from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 
-MOST = 200
-"""Entries that are mounted at once, at most."""
-STEP = 50
-"""Entries that come or go at once."""
-_FIRST = 100
-"""Entries that are mounted when many come at once, such as those of a resumed session."""
+MOST = 150
+"""The weight that is mounted at once, about: most entries weigh 1."""
+STEP = 40
+"""The weight that comes or goes at once."""
+_FIRST = 80
+"""The weight that is mounted when many entries come at once, such as those of a resumed session."""
 
 W = TypeVar("W", bound=Widget)
 
@@ -33,6 +33,8 @@ class Entry(Generic[W]):
     """Something in the transcript; `widget` is None while it is not mounted."""
 
     make: Callable[[], W]
+    weight: Callable[[], int]
+    """How much it is to lay out, in lines or blocks."""
     widget: W | None = None
 
 
@@ -108,12 +110,13 @@ class Transcript(VerticalScroll, can_focus=False):
         """Whether what comes next will be seen at once."""
         return self._anchored and not self._anchor_released
 
-    def add(self, make: W | Callable[[], W]) -> Entry[W]:
+    def add(self, make: W | Callable[[], W], *, weight: Callable[[], int] = lambda: 1) -> Entry[W]:
         """Adds an entry at the end. `make` makes its widget, again after each time that it was unmounted.
 
         A widget in place of a function is shown until it is unmounted, and then never again.
         """
-        entry: Entry[W] = Entry(cast("Callable[[], W]", _once(make)) if isinstance(make, Widget) else make)
+        makes = cast("Callable[[], W]", _once(make)) if isinstance(make, Widget) else make
+        entry: Entry[W] = Entry(makes, weight)
         if self._last == len(self._entries):
             self._last += 1
         self._entries.append(cast(Entry[Widget], entry))
@@ -142,7 +145,7 @@ class Transcript(VerticalScroll, can_focus=False):
     def to_end(self) -> None:
         """Shows the end and stays there."""
         if self._last < len(self._entries):
-            self._show(max(0, len(self._entries) - _FIRST), len(self._entries))
+            self._show(self._above(len(self._entries), _FIRST), len(self._entries))
         self.anchor()
 
     def action_scroll_end(self) -> None:
@@ -152,7 +155,7 @@ class Transcript(VerticalScroll, can_focus=False):
     def action_scroll_home(self) -> None:
         """The beginning of the conversation."""
         if self._first:
-            self._show(0, _FIRST)
+            self._show(0, self._below(0, _FIRST))
         self._held = None
         self.scroll_to(y=0, animate=False)
 
@@ -191,11 +194,34 @@ class Transcript(VerticalScroll, can_focus=False):
     def _settle(self) -> None:
         self._planned = False
         first, last = self._first, self._last
-        if self.at_end and last - first > MOST:
-            first = last - (MOST - STEP if last - first <= MOST + STEP else _FIRST)
-        elif last - first > MOST:
-            last = first + MOST
+        if self.at_end:
+            if self._weight(first, last) > MOST + STEP:
+                first = max(first, self._above(last, _FIRST))
+            elif self._weight(first, last) > MOST:
+                first = max(first, self._above(last, MOST - STEP))
+        else:
+            mounted = sum(entry.widget is not None for entry in self._entries[first:last])
+            last = min(last, max(first + mounted, self._below(first, MOST)))
         self._show(first, last)
+
+    def _weight(self, first: int, last: int) -> int:
+        return sum(entry.weight() for entry in self._entries[first:last])
+
+    def _above(self, last: int, weight: int) -> int:
+        """Where entries of about `weight` begin that end at `last`."""
+        first = last
+        while first and weight > 0:
+            first -= 1
+            weight -= self._entries[first].weight()
+        return first
+
+    def _below(self, first: int, weight: int) -> int:
+        """Where entries of about `weight` end that begin at `first`."""
+        last = first
+        while last < len(self._entries) and weight > 0:
+            weight -= self._entries[last].weight()
+            last += 1
+        return last
 
     def _show(self, first: int, last: int) -> None:
         """Mounts the entries from `first` up to `last`, and no others."""
@@ -225,14 +251,17 @@ class Transcript(VerticalScroll, can_focus=False):
         """Mounts more where the edge of what is mounted comes near."""
         if self._reached or self._held is None:
             return
-        height, count = self.size.height, len(self._entries)
-        above, below = self._around(self._held[0])
-        if self.scroll_y < height and self._first and above < MOST // 2:
-            first = max(0, self._first - STEP)
-            last = min(self._last, first + MOST)
-        elif self.scroll_y > self.max_scroll_y - height and self._last < count and below < MOST // 2:
-            last = min(count, self._last + STEP)
-            first = max(self._first, last - MOST)
+        height, count, at = self.size.height, len(self._entries), self._index(self._held[0])
+        if self.scroll_y < height and self._first and self._weight(self._first, at) < MOST // 2:
+            first = self._above(self._first, STEP)
+            last = min(self._last, max(at + 1, self._below(first, MOST)))
+        elif (
+            self.scroll_y > self.max_scroll_y - height
+            and self._last < count
+            and self._weight(at, self._last) < MOST // 2
+        ):
+            last = self._below(self._last, STEP)
+            first = max(self._first, min(at, self._above(last, MOST)))
         else:
             return
         self._reached = True
@@ -241,11 +270,10 @@ class Transcript(VerticalScroll, can_focus=False):
         )  # an animation would go on to the old line
         self._show(first, last)
 
-    def _around(self, widget: Widget) -> tuple[int, int]:
-        """How many entries are mounted above and below a widget."""
-        window = self._entries[self._first : self._last]
-        at = next((at for at, entry in enumerate(window) if entry.widget is widget), 0)
-        return at, len(window) - at
+    def _index(self, widget: Widget) -> int:
+        """The entry of a mounted widget."""
+        window = range(self._first, self._last)
+        return next((at for at in window if self._entries[at].widget is widget), self._first)
 
     # What keeps its place
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ...agent.events import Answered, ToolCallArriving
@@ -10,6 +10,7 @@ from ...context.messages import Reasoning, ToolCall
 from .answers import Answer, AnswerText
 from .cards import Card, ToolCard
 from .messages import Thinking, Thought
+from .parts import Piece, Splitter, parts_of
 from .transcript import Entry, Transcript
 
 QUIET = frozenset({"write_todos"})
@@ -41,7 +42,10 @@ class Writing:
     _transcript: Transcript
     _on_characters: Callable[[int], None]
     """Told how many characters have come so far, calls included."""
-    _answer: tuple[Answer, Entry[AnswerText]] | None = None
+    _parts: list[tuple[Answer, Entry[AnswerText]]] = field(default_factory=list[tuple[Answer, Entry[AnswerText]]])
+    """The answer's parts; only the last one grows."""
+    _splitter: Splitter = field(default_factory=Splitter)
+    _said: list[str] = field(default_factory=list[str])
     _thought: tuple[Thought, Entry[Thinking]] | None = None
     _arriving: dict[int, Shown] = field(default_factory=dict[int, Shown])
     _characters: int = 0
@@ -49,18 +53,32 @@ class Writing:
     @property
     def has_text(self) -> bool:
         """Whether any of the answer's text has come."""
-        return self._answer is not None
+        return bool(self._parts)
 
     def text(self, piece: str) -> None:
         """A piece of the text."""
-        if self._answer is None:
+        if not self._parts:
             if not piece.strip():
                 return  # an answer that is empty before its calls takes no line
-            answer = Answer()
-            self._answer = answer, self._transcript.add(lambda: AnswerText(answer))
-        self._answer[0].pieces.append(piece)
-        self._show()
+            self._begin_part(Answer())
+        self._said.append(piece)
+        self._put(self._splitter.feed(piece))
         self._count(len(piece))
+
+    def _put(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            if piece.begins:
+                joined = piece.begins == "joined"
+                last = self._parts[-1][0]
+                last.pieces.append(piece.close)
+                last.open, last.done = joined, True
+                self._show()
+                self._begin_part(Answer(pieces=[piece.open], joined=joined))
+            self._parts[-1][0].pieces.append(piece.text)
+        self._show()
+
+    def _begin_part(self, answer: Answer) -> None:
+        self._parts.append((answer, self._transcript.add(lambda: AnswerText(answer), weight=answer.weight)))
 
     def reasoning(self, piece: str) -> None:
         """A piece of the reasoning."""
@@ -84,9 +102,9 @@ class Writing:
 
     def withdraw(self) -> None:
         """All that came is void."""
-        for part in (self._answer, self._thought):
-            if part is not None:
-                self._transcript.remove_entry(part[1])
+        entries = [entry for _, entry in self._parts]
+        for entry in (*entries, *([self._thought[1]] if self._thought else [])):
+            self._transcript.remove_entry(entry)
         self._drop_arriving()
 
     def whole(self, event: Answered) -> dict[str, Shown]:
@@ -96,7 +114,7 @@ class Writing:
             for part in message.content:
                 if isinstance(part, Reasoning) and part.text.strip():
                     self.reasoning(part.text)
-        if self._answer is None:
+        if not self._parts:
             self.text(message.text)
         self._end(message.text)
         cards: dict[str, Shown] = {}
@@ -116,15 +134,29 @@ class Writing:
     def _end(self, text: str | None) -> None:
         if self._thought is not None:
             self._thought[0].done = True
-        if self._answer is not None:
-            if text is not None:
-                self._answer[0].pieces[:] = [text]
-            self._answer[0].done = True
+        if self._parts:
+            self._put(self._splitter.flush())
+            if text is not None and text != "".join(self._said):
+                self._say_instead(text)
+            self._parts[-1][0].done = True
         self._show()
 
+    def _say_instead(self, text: str) -> None:
+        """The log has another text than the one that came, such as one without a secret."""
+        new = parts_of(text)
+        for _, entry in self._parts[len(new) :]:
+            self._transcript.remove_entry(entry)
+        del self._parts[len(new) :]
+        rest = "".join(part for _, part in new[len(self._parts) - 1 :])
+        texts = [*(part for _, part in new[: len(self._parts) - 1]), rest]
+        for (answer, entry), part in zip(self._parts, texts, strict=True):
+            answer.pieces[:] = [part]
+            if entry.widget is not None:
+                entry.widget.show()
+
     def _show(self) -> None:
-        for part in (self._answer, self._thought):
-            if part is not None and part[1].widget is not None:
+        for part in (*self._parts[-1:], *([self._thought] if self._thought else [])):
+            if part[1].widget is not None:
                 part[1].widget.show()
 
     def _drop_arriving(self) -> None:

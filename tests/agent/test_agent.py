@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deepagent.agent.events import CallStarted, CompactionDone, Event, Gauge, GaugeChanged, RunEnded, ToolStarted
 from deepagent.context.entries import Compacted, CompactionUndone
-from deepagent.context.messages import Text, UserMessage, text_of
+from deepagent.context.messages import Text, UserMessage, new_id, text_of
+from deepagent.context.storage import log_name
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -167,6 +169,21 @@ async def test_the_trigger_compacts_before_the_request_that_would_pass_it(stage:
     assert "question 0" in first[0]
 
 
+async def test_what_came_since_the_last_report_counts_too(stage: Make) -> None:
+    """The provider reports four fifths of the window; the result that follows it passes the trigger."""
+    settings = {"permissions": YOLO, "context": {"window": 12_000}}
+    look = {"calls": [call("execute", command="cat long.txt")], "usage": {"input": 9_600, "output": 10}}
+    play = await talked(stage, look, {"text": "Seen."}, turns=14, settings=settings)
+    (play.folder / "long.txt").write_text(WORDS * 4)
+    lines = await play.run("look")
+    assert lines[lines.index("done execute call_14_0") :][:4] == [
+        "done execute call_14_0",
+        "CompactionStarted",
+        "compacted by model for trigger",
+        "call 2",
+    ]
+
+
 async def test_without_automatic_compaction_none_is_made(stage: Make) -> None:
     settings = {"permissions": YOLO, "context": {"window": 8_000, "auto_compact": False}}
     play = stage({"text": WORDS * 2, "repeat": 30}, settings=settings)
@@ -254,19 +271,62 @@ async def test_a_session_opened_again_goes_on_with_the_same_bytes(stage: Make) -
     assert kinds.count("prompt_part") == len({e.name for e in play.entries() if e.kind == "prompt_part"})
 
 
-async def test_changed_memory_is_in_the_next_prompt(stage: Make) -> None:
+async def test_changed_memory_reaches_the_next_request_and_the_log(stage: Make) -> None:
     play = stage({"text": "a"}, {"text": "b"})
     (play.folder / "AGENTS.md").write_text("Use tabs.\n")
     await play.run()
     (play.folder / "AGENTS.md").write_text("Use spaces.\n")
     await play.run()
     assert "Use tabs." in play.requests[0].system
-    assert "Use spaces." in play.requests[1].system
-    (play.folder / "AGENTS.md").unlink()
-    await play.run()
-    assert "Use spaces." not in play.requests[2].system
-    parts = [entry for entry in play.entries() if entry.kind == "prompt_part" and entry.name == "memory"]
-    assert ["Use" in entry.content for entry in parts] == [True, True, False]
+    assert "Use spaces." in f"{play.requests[1].system}{play.requests[1].messages}"
+    parts = [entry.content for entry in play.entries() if entry.kind == "prompt_part" and entry.name == "memory"]
+    assert ["Use tabs." in part for part in parts] == [True, False]
+
+
+def rewritten(play: Stage, change: Callable[[list[str]], list[str]]) -> None:
+    """Changes the lines of a closed session's log, as a damaged disk or an older program would have left them."""
+    path = play.agent.session.storage.path(log_name(play.agent.session.id))
+    path.write_text("".join(f"{line}\n" for line in change(path.read_text().splitlines())))
+
+
+@pytest.mark.parametrize("lost", ["assistant", "tool"])
+async def test_a_log_that_lost_lines_goes_on_with_whole_pairs(lost: str, stage: Make) -> None:
+    work = {"text": "I look.", "calls": [call("ls"), call("glob", pattern="*")]}
+    play = stage(work, {"text": "Seen."}, work, {"text": "Again."}, {"text": "Fine."})
+    await play.run("one")
+    await play.run("two")
+    await play.close()
+    role = f'"role":"{lost}"'
+    firsts = iter([True])
+    rewritten(play, lambda lines: [line for line in lines if role not in line or not next(firsts, False)])
+    await play.reopen()
+    assert (await play.run("three"))[-1].startswith("ended success")
+
+
+async def test_empty_answers_in_an_old_log_do_no_harm(stage: Make) -> None:
+    play = stage({"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    await play.run("one")
+    await play.close()
+
+    def add_empty(lines: list[str]) -> list[str]:
+        answer = next(line for line in lines if '"role":"assistant"' in line)
+        record = json.loads(answer)
+        empty = [
+            {**record, "id": new_id(), "message": {**record["message"], "id": new_id(), "content": c}} for c in EMPTY
+        ]
+        return [*lines, *map(json.dumps, empty)]
+
+    rewritten(play, add_empty)
+    await play.reopen()
+    assert (await play.run("two"))[-1] == "ended success: (the script has ended)"
+    assert [message.role for message in play.requests[-1].messages] == ["user", "assistant", "user"]
+
+
+EMPTY: tuple[list[dict[str, Any]], ...] = (
+    [],
+    [{"kind": "text", "text": "  \n"}],
+    [{"kind": "reasoning", "text": "hm", "data": {}}],
+)
 
 
 @pytest.mark.parametrize("sticky", [None, "high"])

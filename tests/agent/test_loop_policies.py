@@ -186,7 +186,7 @@ async def test_the_same_call_twice_in_one_answer_is_no_repetition(stage: Make) -
 
 
 async def test_calls_that_cannot_run_are_not_asked_about(stage: Make) -> None:
-    calls = [{"name": "execute", "arguments": "{"}, call("fly"), call("read_file", path="/root/../etc/shadow-")]
+    calls = [{"name": "execute", "arguments": "{"}, call("fly"), call("read_file", path="../outside.txt")]
     play = stage({"calls": calls}, {"text": "I see."}, **ASK)
     watch, asked = answering()
     assert (await play.run(on=watch))[-1] == "ended success: I see."

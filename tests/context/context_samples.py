@@ -128,7 +128,9 @@ odd_texts = st.sampled_from(
 texts = st.one_of(
     st.text(max_size=40).map(clean), st.text(alphabet='`~\n#<>!-- {}"\\r\r\x00ab', max_size=60), odd_texts
 )
-any_texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
+any_texts = st.lists(
+    st.one_of(st.characters(exclude_categories=()), st.sampled_from("\ud800\udc97\udfff")), max_size=30
+).map("".join)
 """With lone surrogates."""
 json_values = st.recursive(
     st.one_of(

@@ -48,16 +48,17 @@ class Done:
     @property
     def result(self) -> dict[str, Any]:
         """The last object, checked against its schema."""
-        validator("result").validate(self.lines[-1])
+        check(self.lines[-1], "result")
         return self.lines[-1]
 
 
-def validator(name: str) -> Draft202012Validator:
-    """The validator of one of the published schemas."""
+def check(value: Mapping[str, Any], name: str) -> None:
+    """Fails unless `value` is what the published schema `name` says."""
     schemas = {path.name: json.loads(path.read_text()) for path in (ROOT / "docs" / "schemas").glob("*.json")}
-    registry: Any = Registry()
-    registry = registry.with_resources((n, Resource.from_contents(schema)) for n, schema in schemas.items())
-    return Draft202012Validator(schemas[f"{name}.schema.json"], registry=registry)
+    make: Any = Registry
+    registry = make().with_resources((n, Resource.from_contents(schema)) for n, schema in schemas.items())
+    validator: Any = Draft202012Validator(schemas[f"{name}.schema.json"], registry=registry)
+    validator.validate(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,9 @@ def program(tmp_path: Path, isolated: Path) -> Iterator[Program]:
     repo, scripts = tmp_path / "repo", tmp_path / "scripts"
     repo.mkdir()
     scripts.mkdir()
-    environ = {**os.environ, "HOME": str(isolated), "LC_ALL": "C.UTF-8"}
+    (tmp_path / "without" / "litellm").mkdir(parents=True)
+    (tmp_path / "without" / "litellm" / "__init__.py").touch()
+    environ = {**os.environ, "HOME": str(isolated), "LC_ALL": "C.UTF-8", "PYTHONPATH": str(tmp_path / "without")}
     program = Program(repo=repo, home=isolated, scripts=scripts, environ=environ)
     (isolated / ".gitconfig").write_text("[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n")
     program.git("init", "--quiet")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -54,7 +54,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`deepagent` in `repo`."""
+    """`deepagent` in `repo`.
+
+    It does not find the tables that come with litellm, which take half the time of a short run: it estimates tokens and
+    knows no model of the table. `full` does.
+    """
 
     repo: Path
     home: Path
@@ -71,15 +75,21 @@ class Program:
 
     def start(self, *args: str | Path, **options: Any) -> subprocess.Popen[bytes]:
         """A process that runs; `options` are those of `Popen`."""
-        given: dict[str, Any] = {"cwd": self.repo, "env": self.environ, "stdin": subprocess.DEVNULL}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*self.wrapper, str(DEEPAGENT), *map(str, args)], **{**given, **pipes, **options})
+        given: Any = {"cwd": self.repo, "env": self.environ, "stdin": subprocess.DEVNULL}
+        given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        process: Any = subprocess.Popen([*self.wrapper, str(DEEPAGENT), *map(str, args)], **given)
+        return process
 
     def run(self, *args: str | Path, stdin: bytes | None = None, **options: Any) -> Done:
         """A process that has ended. It is not waited for longer than a minute."""
         pipe = {} if stdin is None else {"stdin": subprocess.PIPE}
         with self.start(*args, **{**pipe, **options}) as process:
             return finish(process, stdin)
+
+    @property
+    def full(self) -> Program:
+        """The program with all tables."""
+        return replace(self, environ=self.with_env(PYTHONPATH=None))
 
     def with_env(self, **variables: str | None) -> dict[str, str]:
         """The environment with these variables; None takes one away."""

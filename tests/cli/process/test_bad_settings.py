@@ -78,8 +78,10 @@ async def test_a_local_server_that_listens_is_offered(server: int) -> None:
         (("-m", "demo", "--compact-at", "7"), "command line: context.compact_at"),
         (("-m", "demo", "--allow", "rm -rf"), "'rm -rf' is no rule"),
         (("-m", "demo", "--debug", "missing/file"), "--debug: cannot write missing/file"),
+        (("-m", "demo", "--add-dir", "a.txt"), "--add-dir: a.txt is no folder"),
+        (("-m", "demo", "--fork"), "--fork needs --continue or --resume"),
     ],
-    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+    ids=["script", "model", "cost", "share", "rule", "debug", "folder", "fork"],
 )
 def test_a_command_line_that_makes_no_sense(program: Program, args: tuple[str, ...], said: str) -> None:
     assert_refused(program, "-p", "hi", *args, code=2, said=said, formats=("stream-json",))
@@ -93,7 +95,7 @@ def test_a_command_line_that_makes_no_sense(program: Program, args: tuple[str, .
         (("-p", "x", "--max-turns", "0"), "--max-turns"),
         (("-p", "x", "--no-such-flag"), "--no-such-flag"),
     ],
-    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+    ids=["typo", "format", "turns", "flag"],
 )
 def test_a_command_line_that_cannot_be_read(program: Program, args: tuple[str, ...], said: str) -> None:
     done = program.run(*args)
@@ -119,8 +121,15 @@ def test_a_settings_file_that_makes_no_sense(program: Program, text: str | None,
     else:
         path.write_text(text)
     assert_refused(program, "-p", "hi", "-m", "demo", code=2, said=f"{path}{said}", formats=("json",))
+
+
+def test_a_sub_command_says_the_same_of_settings(program: Program) -> None:
+    path = program.home / ".deepagents" / "deepagent.toml"
+    path.parent.mkdir()
+    path.write_text("model = \n")
     done = program.run("config")
-    assert (done.code, done.out, f"{path}{said}" in done.err) == (2, "", True)
+    assert (done.code, done.out) == (2, "")
+    assert f"deepagent: {path}:1:9: is not valid TOML" in done.err
 
 
 def test_a_variable_that_makes_no_sense(program: Program) -> None:

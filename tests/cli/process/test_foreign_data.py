@@ -36,7 +36,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_a_log_that_came_with_the_clone_is_not_continued(program: Program, session: str) -> None:
     before = contents(program.repo / ".deepagents")
     model = program.script({"expect": [{"not_contains": "swordfish"}], **HELLO})
-    for args in (("-c",), ("-r", session), ("-r", session, "--fork")):
+    for args in (("-c",), ("-r", session, "--fork")):
         done = program.run("-p", "go on", "-m", model, *args)
         assert (done.code, done.out) == (1, "")
     assert program.run("-p", "begin", "-m", model).code == 0

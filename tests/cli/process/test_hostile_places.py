@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deepagent.context.messages import text_of
@@ -36,7 +37,7 @@ def test_in_the_home_folder_there_is_no_project(program: Program) -> None:
 def test_a_working_directory_that_is_none_is_a_usage_error(program: Program, folder: str) -> None:
     place = program.repo / folder
     place.write_text("")
-    options: dict[str, object] = {}
+    options: Any = {}
     if folder == "gone":
         place.unlink()
         place.mkdir()
@@ -137,6 +138,17 @@ def test_a_result_that_fits_on_no_disk_stays_in_the_view(
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
     assert "a long result stays in the view: cannot write " in done.err and "the disk is full" in done.err
     assert [path for path in folder.rglob("*") if path.suffix == ".txt"] == []
+
+
+def test_a_copy_that_a_crash_cut_short_is_made_whole(program: Program, small_disk: Callable[[Path, int], None]) -> None:
+    small_disk(program.repo / ".deepagents", 1024)  # another file system: copies in place of links
+    model = program.script({"calls": [LONG]}, HELLO)
+    program.run("-p", "hi", "-m", model, "--yolo")
+    (copy,) = (program.repo / ".deepagents" / "large_tool_results").rglob("*.txt")
+    whole = copy.read_bytes()
+    copy.write_bytes(whole[:1000])
+    assert program.run("-c", "-p", "again", "-m", model).out == "Hello.\n"
+    assert copy.read_bytes() == whole
 
 
 def test_what_fits_in_no_archive_stays_in_the_view(program: Program, small_disk: Callable[[Path, int], None]) -> None:

@@ -219,10 +219,7 @@ def _phase(debug: Path) -> str:
 def _kill_often(program: Program, seed: int, times: int) -> Counter[str]:
     """Kills a run so many times, a new session after each dozen; gives the phases that were hit."""
     life = Life(program=program, chance=random.Random(seed))
-    summary = {
-        "text": "## SESSION INTENT\nGo on.\n\n## SUMMARY\nOne file was written after the other.\n\n## NEXT STEPS\nGo on.",
-        "delay": 0.05,
-    }
+    summary = {"text": "## SUMMARY\nOne file was written after the other.", "delay": 0.05}
     branch = {"when": [{"where": "last", "contains": "large_tool_results"}], "steps": [_AFTER_OFFLOAD]}
     working = program.script(_STEP, branches=[branch], summaries=[summary] * 50, usage="estimate")
     last = program.script({"text": "Went on.", "repeat": 5_000}, usage="estimate")
@@ -238,13 +235,13 @@ def _kill_often(program: Program, seed: int, times: int) -> Counter[str]:
 
 
 def test_killed_at_a_few_moments_it_goes_on(program: Program) -> None:
-    _kill_often(program, seed=20, times=6)
+    _kill_often(program, seed=20, times=4)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_many_moments_it_goes_on(program: Program, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    phases = _kill_often(program, seed, times=55)
+    phases = _kill_often(program.full, seed, times=55)
     with capsys.disabled():
         print(f"\nseed {seed}: " + ", ".join(f"{phase} {count}" for phase, count in phases.most_common()))
     assert {"model", "tools", "results", "compaction"} <= set(phases)

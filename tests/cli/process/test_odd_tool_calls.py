@@ -17,6 +17,11 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
     "an unknown field": (call("read_file", path="a.txt", lines=3), "lines: Extra inputs are not permitted"),
     "no object": ({"name": "ls", "arguments": "[1, 2]"}, "ls was not run"),
     "broken JSON": ({"name": "ls", "arguments": '{"path": "a'}, "ls was not run"),
+    "no number": ({"name": "ls", "arguments": '{"path": NaN}'}, "NaN is not JSON"),
+    "infinity": ({"name": "ls", "arguments": '{"path": 1e999}'}, "a number is too large"),
+    "a number of 5,000 digits": ({"name": "ls", "arguments": f'{{"path": {"1" * 5_000}}}'}, "no valid JSON"),
+    "deep": ({"name": "ls", "arguments": f'{{"path": {"[" * 300}{"]" * 300}}}'}, "nested more than 100 levels"),
+    "endlessly deep": ({"name": "ls", "arguments": '{"path": ' + "[" * 100_000}, "no valid JSON"),
     "a NUL in a path": (call("read_file", path="a\0b"), "NUL"),
     "a surrogate in a path": (call("read_file", path="a\ud800"), "does not exist"),
     "an empty name": ({"name": "", "arguments": {}}, "There is no tool ''"),
@@ -28,6 +33,7 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
     "a bad pattern": (call("grep", pattern="(", path="."), "pattern"),
     "a command that fails": (call("execute", command="exit 3"), "exit code 3"),
     "no command": (call("execute", command="  "), "The command is empty."),
+    "a name of control codes": (call("ls\n\x1b[31m"), r"There is no tool 'ls\n\x1b[31m'"),
 }
 FOUND: dict[str, tuple[dict[str, object], str]] = {
     "a binary file": (call("read_file", path="binary"), "binary"),
@@ -38,6 +44,8 @@ FOUND: dict[str, tuple[dict[str, object], str]] = {
         call("execute", command="head -c 3000 /dev/zero; printf '\\377\\033[31m'"),
         "exit",
     ),
+    "an id that was there": ({**call("ls", path="names"), "id": "same"}, "caf"),
+    "the same id": ({**call("glob", pattern="a.*"), "id": "same"}, "a.txt"),
     "a name that is no text": (call("ls", path="names"), r"caf\xe9\n\x1b 0"),
 }
 
@@ -59,11 +67,12 @@ def odd_files(program: Program) -> None:
 def test_every_odd_call_gets_one_short_answer(program: Program) -> None:
     odd_files(program)
     cases = {**WRONG, **FOUND}
-    model = program.script({"calls": [given for given, _ in cases.values()]}, HELLO)
+    model = program.script({"text": "a\ud800b", "calls": [given for given, _ in cases.values()]}, HELLO)
     done = program.run("-p", "do it", "-m", model, "--yolo", "--output-format", "stream-json")
     assert (done.code, done.result["result"]) == (0, "Hello."), done.err
+    assert done.of("assistant")[0]["text"] == "a\ufffdb"
     results = done.of("tool_result")
-    assert len(results) == len(cases)
+    assert len({result["tool_use_id"] for result in results}) == len(cases)
     for (name, (_, words)), result in zip(cases.items(), results, strict=True):
         assert words in result["content"], name
         assert len(result["content"]) < _SHORT, name

@@ -111,7 +111,7 @@ def test_a_session_in_use_is_copied_with_a_notice(program: Program) -> None:
     ("args", "code", "message"),
     [
         (("-c",), 1, "there is no session to continue in this workspace"),
-        (("-r", "20200101"), 1, "no session of this workspace match '20200101'"),
+        (("-c", "-r", "20200101"), 1, "no session of this workspace match '20200101'"),
         (("-r",), 2, "--resume needs a session's id"),
     ],
 )

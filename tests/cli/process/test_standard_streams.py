@@ -28,11 +28,10 @@ def shell(program: Program, line: str, *args: str) -> subprocess.CompletedProces
     ("given", "prompt"),
     [
         (b"a diff\n", "review this\n\na diff\n"),
-        (b"", "review this"),
         (b" \n\t", "review this"),
         (b"\xff\xfe\0caf\xe9", "review this\n\n\ufffd\ufffd\0caf\ufffd"),
     ],
-    ids=["text", "nothing", "blanks", "binary"],
+    ids=["text", "nothing", "binary"],
 )
 def test_standard_input_is_appended_to_the_prompt(program: Program, given: bytes, prompt: str) -> None:
     done = program.run("-p", "review this", "-m", program.script(HELLO), stdin=given)
@@ -48,6 +47,13 @@ def test_a_huge_prompt_goes_to_a_file(program: Program) -> None:
     assert isinstance(pointer, Pointer)
     assert (program.repo / pointer.path).read_text() == text
     assert len(pointer.shown) < 4_000
+
+
+def test_an_endless_prompt_is_refused(program: Program) -> None:
+    with Path("/dev/zero").open("rb") as zeros:
+        done = program.run("-p", "-m", program.script(HELLO), **{"stdin": zeros})
+    assert (done.code, done.out) == (2, "")
+    assert "standard input holds more than 67,108,864 bytes" in done.err
 
 
 def test_bytes_of_an_argument_that_are_no_text_become_replacement_characters(program: Program) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
+from deepagent.cli.tui.driver import PasteParser
 from deepagent.cli.tui.pastes import Pastes, clean
 from deepagent.cli.tui.prompt import Prompt, PromptArea
 from hypothesis import given
 from hypothesis import strategies as st
 from textual import events, on
 from textual.app import App, ComposeResult
+from textual.message import Message
 from textual.pilot import Pilot
 
 LINES = "".join(f"line {n}\n" for n in range(200))
@@ -49,6 +51,8 @@ async def test_pasted_lines_never_send_and_arrive_whole() -> None:
         assert (app.sent, app.input.text) == ([], "[paste 1: 201 lines]")
         await pilot.press("o", "k", "enter")
         assert app.sent == [f"{LINES}ok"]
+        await paste(pilot, LINES)
+        assert app.input.text == "[paste 1: 201 lines]"
 
 
 async def test_small_paste_stands_in_the_input_as_it_is() -> None:
@@ -169,3 +173,21 @@ def test_folded_texts_come_back_whole(texts: list[str], between: str) -> None:
     again = Pastes()
     again.restore(pastes.within(shown))
     assert again.expand(shown) == between.join(large)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+def test_paste_is_found_however_the_bytes_come_in_pieces(size: int) -> None:
+    pasted = "one\x1b\ntwo of more than thirty-two characters \x1b[201\r\x1b[A"
+    data = f"a\x1b[A\x1b[200~{pasted}\x1b[201~b\x1b[200~\x1b[201~\r"
+    parser = PasteParser()
+    seen = [event for start in range(0, len(data), size) for event in parser.feed(data[start : start + size])]
+    assert [event.text if isinstance(event, events.Paste) else event.key for event in keys(seen)] == [
+        *("a", "up", pasted, "b", "", "enter")
+    ]
+
+
+def keys(seen: list[Message]) -> list[events.Paste | events.Key]:
+    """All of them, as what they are."""
+    found = [event for event in seen if isinstance(event, (events.Paste, events.Key))]
+    assert len(found) == len(seen)
+    return found
