@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from ...agent.config import PermissionMode
 from ...context.archive_text import write_message
 from ..slash import SLASH, Slash
 
@@ -66,11 +65,11 @@ class Actions:
             self._app.conversation.compact(argument or None)
 
     def _context(self, _: str) -> None:
-        from .context_screen import ContextScreen
+        from .context_screen import ContextScreen, figures_of
 
         agent = self._app.conversation.agent
         if agent is not None:
-            self._app.push_screen(ContextScreen(agent.account(), agent.gauge()))
+            self._app.push_screen(ContextScreen(figures_of(agent)))
 
     def _clear(self, _: str) -> None:
         self._app.start_over(None)
@@ -87,7 +86,12 @@ class Actions:
 
         opened = self._app.conversation.opened
         if opened is not None:
-            self._app.push_screen(SessionsScreen(opened.workspace), self._picked)
+            self._app.push_screen(SessionsScreen(opened.workspace, current=self._current), self._picked)
+
+    @property
+    def _current(self) -> str | None:
+        agent = self._app.conversation.agent
+        return agent.session.id if agent else None
 
     def _picked(self, session: str | None) -> None:
         if session:
@@ -134,7 +138,7 @@ class Actions:
 
     def _mode(self, argument: str) -> None:
         if argument in _MODES:
-            self._app.set_mode(cast(PermissionMode, argument))
+            self._app.set_mode(argument)
         else:
             self._say(f"The mode is {self._app.footer.mode}. /mode takes {', '.join(_MODES)}")
 

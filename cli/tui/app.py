@@ -1,6 +1,7 @@
-"""The app: puts the screen together and says what each key means. Light at import: everything of the agent comes later.
+"""The app: opens an agent behind the frame and carries what is said between the two.
 
-How a run goes is `conversation`'s business, what is shown of it `presenter`'s, what a slash command does `actions`'.
+Light at import: everything of the agent comes later. How a run goes is `conversation`'s business, what is shown of it
+`presenter`'s, what a slash command does `actions`', what is on the screen and what the keys mean `frame`'s.
 """
 
 from __future__ import annotations
@@ -8,98 +9,38 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING
 
-from textual import events, on, work
-from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual import on, work
 
 from ..options import PICK, RunOptions
 from ..slash import parse_slash
 from .approval import ApprovalCard
-from .driver import TerminalDriver
-from .footer import Footer
+from .frame import Frame
 from .login import LoginPanel, LoginResult
 from .prompt import Prompt, PromptArea
-from .queue import Waiting
 from .start import StartPanel
 from .steps import StepLine
-from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from ...agent.config import PermissionMode
     from ...agent.events import Event
     from ..opening import Opened
     from .actions import Actions
-    from .conversation import Conversation
-    from .presenter import Presenter
-
-MODES = ("default", "accept-edits", "plan", "yolo")
-"""What Shift+Tab goes through."""
-_TWICE = 2.0
-"""Seconds within which a second Ctrl+C leaves."""
 
 
-class DeepagentApp(App[int], inherit_bindings=False):
+class DeepagentApp(Frame):
     """A talk with an agent in one workspace."""
 
-    ENABLE_COMMAND_PALETTE = False
-    CSS = "Screen { layout: vertical; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "escape", show=False),
-        Binding("ctrl+c", "copy_or_stop", show=False, priority=True),
-        Binding("ctrl+d", "leave_if_empty", show=False, priority=True),
-        Binding("shift+tab", "next_mode", show=False, priority=True),
-        Binding("ctrl+o", "toggle_fold", show=False, priority=True),
-        Binding("ctrl+z", "suspend_process", show=False, priority=True),
-    ]
-
     def __init__(self, options: RunOptions) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        super().__init__()
         self.options = options
-        self._conversation: Conversation | None = None
         self._actions: Actions | None = None
-        self._presenter: Presenter | None = None
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
-        self._stopped_at = 0.0
         self.farewell = ""
         """What is left in the scrollback after leaving."""
-
-    def compose(self) -> ComposeResult:
-        yield Transcript(id="transcript")
-        yield PromptArea(id="prompt-area")
-        yield Footer(id="footer")
-
-    @property
-    def transcript(self) -> Transcript:
-        """What was said and done."""
-        return self.query_one(Transcript)
-
-    @property
-    def prompt(self) -> Prompt:
-        """Where the user writes."""
-        return self.query_one(Prompt)
-
-    @property
-    def footer(self) -> Footer:
-        """The two lines at the bottom."""
-        return self.query_one(Footer)
-
-    @property
-    def conversation(self) -> Conversation:
-        """What runs behind the screen; there once the first frame is."""
-        assert self._conversation is not None
-        return self._conversation
-
-    @property
-    def presenter(self) -> Presenter:
-        """What turns events into widgets; there once the agent's modules are loaded."""
-        assert self._presenter is not None
-        return self._presenter
 
     # ---------------------------------------------------------------- start
 
@@ -320,11 +261,6 @@ class DeepagentApp(App[int], inherit_bindings=False):
     def _on_idle(self) -> None:
         self._show_state()
 
-    def _set_gauge(self, gauge: object) -> None:
-        from ...agent.events import Gauge
-
-        self.footer.gauge = cast(Gauge, gauge)
-
     def _take_back(self) -> str | None:
         """↑ takes the newest message back that the model has not got yet."""
         taken = self._conversation.take_back() if self._conversation else None
@@ -349,94 +285,6 @@ class DeepagentApp(App[int], inherit_bindings=False):
     @on(StepLine.UndoWanted)
     def _undo_wanted(self) -> None:
         self.conversation.undo_compaction()
-
-    def _show_state(self) -> None:
-        """Busy or not, what waits, and what Esc would do."""
-        if not self.query(Prompt):
-            return  # the screen is gone
-        conversation = self._conversation
-        busy = conversation is not None and conversation.busy
-        self.prompt.busy = busy
-        self.footer.busy = busy
-        self.footer.escape = self._escape_means(busy=busy)
-        if conversation is not None:
-            waiting = [Waiting(kind="steering", text=text) for text in conversation.steering]
-            waiting += [Waiting(kind="queued", text=text) for text in conversation.queue]
-            self.query_one(PromptArea).set_waiting(waiting)
-
-    def _escape_means(self, *, busy: bool) -> str:
-        """What Esc would do next, in words."""
-        focused = self.default_screen.focused
-        if inner := self.query_one(PromptArea).escape_means:
-            return inner
-        for panel in (self._question, *self.query(LoginPanel)):
-            if panel is not None and panel.has_focus_within and panel.escape_means:
-                return panel.escape_means
-        if focused is not None and focused is not self.prompt:
-            return "back to the prompt"
-        return "stop the run" if busy else "nothing to stop"
-
-    @property
-    def _question(self) -> ApprovalCard | None:
-        """The card that waits for a decision."""
-        return self._presenter.question if self._presenter else None
-
-    # ---------------------------------------------------------------- keys
-
-    @on(events.DescendantFocus)
-    @on(events.DescendantBlur)
-    def _focus_moved(self) -> None:
-        """Esc may mean something else now."""
-        self.call_later(self._show_state)
-
-    def on_key(self, event: events.Key) -> None:
-        """Text that nothing else takes is written into the prompt, whatever has the focus."""
-        if event.is_printable and event.character and self.screen is self.default_screen:
-            self.prompt.focus()
-            self.prompt.insert(event.character)
-
-    def action_escape(self) -> None:
-        """Goes back to the prompt, else stops the run; what is open closes before this, in its own widget."""
-        if self.focused is not self.prompt:
-            self.prompt.focus()
-        elif self._conversation is not None and self.conversation.busy:
-            self.conversation.interrupt()
-
-    def action_copy_or_stop(self) -> None:
-        """Ctrl+C: copies a selection, else stops the run, else clears the line, else leaves at the second time."""
-        selected = self.screen.get_selected_text() or self.prompt.selected_text
-        if selected:
-            self.copy_to_clipboard(selected)
-            self.screen.clear_selection()
-        elif self._conversation is not None and self.conversation.busy:
-            self.conversation.interrupt()
-        elif self.prompt.text:
-            self.prompt.discard()
-        elif time.monotonic() - self._stopped_at < _TWICE:
-            self.exit(0)
-        else:
-            self._stopped_at = time.monotonic()
-            self.footer.escape = "nothing to stop · Ctrl+C again leaves"
-
-    def action_leave_if_empty(self) -> None:
-        """Ctrl+D leaves when nothing is written."""
-        if not self.prompt.text:
-            self.exit(0)
-
-    def action_next_mode(self) -> None:
-        """Shift+Tab goes through the modes."""
-        mode = MODES[(MODES.index(self.footer.mode) + 1) % len(MODES)]
-        self.set_mode(mode)
-
-    def set_mode(self, mode: PermissionMode) -> None:
-        """From now on `mode` decides what runs without being asked about."""
-        self.footer.mode = mode
-        if self._conversation is not None:
-            self.conversation.set_mode(mode)
-
-    def action_toggle_fold(self) -> None:
-        """Ctrl+O unfolds or folds every card."""
-        self.transcript.toggle_fold()
 
 
 def _load_modules() -> None:

@@ -239,14 +239,17 @@ async def test_a_key_in_what_people_and_models_write_is_masked_and_run_unmasked(
 
 
 async def test_a_key_in_memory_or_in_an_answer_that_broke_off_is_masked(stage: Make) -> None:
-    play = stage({"text": f"It is {KEY} and more words follow.", "pace": 0.01}, environ=KEYS)
+    play = stage({"text": f"It is {KEY} and more words follow that one.", "pace": 0.01}, environ=KEYS)
     (play.folder / "AGENTS.md").write_text(f"The key is {KEY}.\n")
 
     def stop(event: Event) -> None:
-        if "follow" in str(event):
+        if "words" in str(event):
             play.agent.interrupt()
 
     await play.run(on=stop)
+    broken_off = play.logged()[-1]
+    assert isinstance(broken_off, AssistantMessage)
+    assert (broken_off.stop, MASKED in broken_off.text) == ("interrupted", True)
     assert f"The key is {MASKED}." in play.requests[0].system
     assert KEY not in sent(play)
     assert KEY.encode() not in play.on_disk()

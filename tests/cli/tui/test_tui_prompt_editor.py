@@ -41,5 +41,5 @@ def test_editor_that_removes_the_file_is_an_error(tmp_path: Path) -> None:
 
 def test_no_editor_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EditorError, match="set .VISUAL or .EDITOR"):
+    with pytest.raises(EditorError, match=r"set \$VISUAL or \$EDITOR"):
         edit("text", {})
