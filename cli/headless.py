@@ -13,23 +13,19 @@ import time
 import traceback
 from collections.abc import Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from ..agent.agent import Agent
-from ..agent.build import Extras, build
-from ..agent.credentials import load_credentials
 from ..agent.errors import AuthError, ConfigError, DeepagentError
 from ..agent.events import RunEnded
-from ..agent.sessions import Choice
-from ..agent.workspace import find_workspace
 from ..context.entries import Usage
 from ..context.storage import StorageError
 from .debug import DebugLog
-from .first_steps import default_model, first_steps
-from .options import DEMO_SCRIPT, PICK, RunOptions
+from .first_steps import first_steps
+from .opening import Opener
+from .options import PICK, RunOptions
 from .printers import Ending, Json, JsonPrinter, Printer, StreamPrinter, TextPrinter, result_object, say
-from .settings import LoadedSettings, load_settings
+from .settings import LoadedSettings
 from .standard_input import InputTooLong, read_input
 from .streams import OutputLost, drop_output
 
@@ -151,24 +147,18 @@ class _Run:
         return None
 
     async def _open(self) -> Agent:
-        options = self.options
-        workspace = find_workspace(options.cwd or Path(), environ=os.environ)
-        loaded = self.loaded = load_settings(workspace, environ=os.environ, flags=options.flags, trust=options.trust)
+        opened = Opener(self.options).open(session=self.options.session, on_loaded=self._loaded)
+        if opened.agent is None:
+            raise AuthError(await first_steps())
+        for notice in opened.agent.notices:
+            say(notice)
+        return opened.agent
+
+    def _loaded(self, loaded: LoadedSettings) -> None:
+        """The settings are said, and kept for the result, also when what follows them fails."""
+        self.loaded = loaded
         for notice in loaded.notices:
             say(notice)
-        settings = loaded.settings
-        if settings.model is None:
-            keys = load_credentials(workspace.user).keys
-            model = default_model({*os.environ, *keys})
-            if model is None:
-                raise AuthError(await first_steps())
-            settings = replace(settings, model=model)
-        choice = Choice(session=options.session, fork=options.fork, persist=options.persist)
-        extras = Extras(add_dirs=options.add_dirs, demo=DEMO_SCRIPT)
-        agent = build(settings, workspace, environ=os.environ, choice=choice, extras=extras)
-        for notice in agent.notices:
-            say(notice)
-        return agent
 
     @contextmanager
     def _signals(self) -> Generator[None, None, None]:

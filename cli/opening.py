@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,12 +40,22 @@ class Opener:
     interactive: bool = False
     """Somebody watches the events and answers questions."""
 
-    def open(self, *, session: str | None = None, model: str | None = None) -> Opened:
-        """Reads settings anew and opens the agent. Raises `DeepagentError` or `StorageError`."""
+    def open(
+        self,
+        *,
+        session: str | None = None,
+        model: str | None = None,
+        on_loaded: Callable[[LoadedSettings], None] = lambda _: None,
+    ) -> Opened:
+        """Reads settings anew and opens the agent. Raises `DeepagentError` or `StorageError`.
+
+        `on_loaded` gets the settings before anything is made of them.
+        """
         options = self.options
-        workspace = find_workspace(options.cwd or Path.cwd(), environ=os.environ)
+        workspace = find_workspace(options.cwd or Path(), environ=os.environ)
         flags = options.flags if model is None else {**options.flags, "model": model}
         loaded = load_settings(workspace, environ=os.environ, flags=flags, trust=options.trust)
+        on_loaded(loaded)
         settings = loaded.settings
         if settings.model is None:
             keys = load_credentials(workspace.user).keys

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
-from textual.content import Content
+from markdown_it.token import Token
 from textual.events import Mount
-from textual.geometry import Spacing
+from textual.geometry import Size, Spacing
 from textual.layout import WidgetPlacement
 from textual.timer import Timer
 from textual.widgets import Markdown
-from textual.widgets.markdown import MarkdownBlock, MarkdownFence, MarkdownStream
+from textual.widgets.markdown import MarkdownBlock, MarkdownStream
 
+from .blocks import has_table, rows_from
+from .lines import Lines
 from .text import one_line, visible
 
 _PACE = 0.05
@@ -31,8 +34,8 @@ _TICKS = 1_000
 """How long, in seconds and in such waits, an update may take before the next is written all the same."""
 _BLOCK = 200
 """Characters that a block of Markdown has on average."""
-_HIGHLIGHTED = 20_000
-"""Characters of code up to which it is coloured."""
+_WIDTH = 80
+"""Cells that tables are made for before it is known how many there are."""
 
 
 @dataclass(slots=True)
@@ -73,36 +76,37 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-class CodeBlock(MarkdownFence):
-    """Code, coloured if it says its language; guessing one costs more than it gives."""
+class Block(Lines, MarkdownBlock):
+    """Neighbouring blocks of an answer in one widget."""
 
-    DEFAULT_CSS = """
-    CodeBlock { margin: 0 0 1 0; background: $foreground 4%; color: $text; }
-    CodeBlock > Label { padding: 0 1; }
-    """
+    DEFAULT_CSS = "Block { margin: 0 0 1 0; }"
 
-    @classmethod
-    def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
-        name = language.split(maxsplit=1)[0] if language.strip() else ""
-        if not name or len(code) > _HIGHLIGHTED:
-            return Content(code)
-        return super().highlight(code, name, ansi, dark)
+    def __init__(self, markdown: Markdown, tokens: Sequence[Token]) -> None:
+        super(Lines, self).__init__(markdown, tokens[0])  # `Lines` finds its rows below
+        self._tokens = tokens
+        self._width = 0
+        """What the rows were made for, where that matters."""
+        self._rows = rows_from(tokens, _WIDTH)
+
+    async def _update_from_block(self, block: MarkdownBlock) -> None:
+        """More of these blocks has come."""
+        if isinstance(block, Block):
+            self._tokens, self._width, self._token = block._tokens, 0, block._token
+            self.set_rows(block._rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        if width != self._width and has_table(self._tokens):
+            self._width, self._rows, self._lines = width, rows_from(self._tokens, width), (0, [])
+        return super().get_content_height(container, viewport, width)
 
 
 class AnswerText(Markdown):
-    """An answer, while it is written and afterwards."""
+    """A part of an answer, while it is written and afterwards."""
 
     DEFAULT_CSS = """
     AnswerText { padding: 0 0 0 2; margin: 1 0; }
     AnswerText.-joined { margin-top: 0; }
     AnswerText.-open { margin-bottom: 0; }
-    AnswerText MarkdownH1, AnswerText MarkdownH2, AnswerText MarkdownH3 {
-        content-align: left middle; margin: 0 0 1 0; text-style: bold; color: $text; background: transparent;
-    }
-    AnswerText MarkdownBlockQuote { margin: 0 0 1 0; }
-    AnswerText MarkdownBullet { color: $text-muted; }
-    AnswerText MarkdownBlock > .code_inline { color: $text-accent; background: $foreground 6%; }
-    AnswerText MarkdownTableContent > .header { color: $text; text-style: bold; }
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -134,8 +138,14 @@ class AnswerText(Markdown):
         """Ends the stream's task."""
         await self._stop()
 
-    def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
-        return CodeBlock if block_name in ("fence", "code_block") else super().get_block_class(block_name)
+    def _parse_markdown(self, tokens: Iterable[Token]) -> Iterable[MarkdownBlock]:
+        """The last block alone, since what comes next may change it, and all before it as one."""
+        tokens = list(tokens)
+        starts = [at for at, token in enumerate(tokens) if token.level == 0 and token.map is not None]
+        if len(starts) > 1:
+            yield Block(self, tokens[: starts[-1]])
+        if starts:
+            yield Block(self, tokens[starts[-1] :])
 
     def process_layout(self, placements: list[WidgetPlacement]) -> list[WidgetPlacement]:
         """No empty line after the last block: the margin of the whole is enough."""

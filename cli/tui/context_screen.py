@@ -22,8 +22,8 @@ from textual.visual import RenderOptions, Visual
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from .rows import MUTED, Choices, Flow, Line, bar
-from .text import one_line, safe
+from .rows import Choices, Flow, Line, bar
+from .text import MUTED, one_line, safe
 
 if TYPE_CHECKING:
     from ...agent.agent import Agent

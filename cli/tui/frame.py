@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import time
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -42,6 +44,8 @@ class Frame(App[int], inherit_bindings=False):
         Binding("shift+tab", "next_mode", show=False, priority=True),
         Binding("ctrl+o", "toggle_fold", show=False, priority=True),
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
     ]
 
     def __init__(self) -> None:
@@ -140,13 +144,19 @@ class Frame(App[int], inherit_bindings=False):
             self.conversation.interrupt()
 
     def action_copy_or_stop(self) -> None:
-        """Ctrl+C: copies a selection, else stops the run, else clears the line, else leaves at the second time."""
+        """Ctrl+C, after all that was typed before it: the key comes here before the prompt has seen the others."""
+        self.prompt.call_later(self._copy_or_stop)
+
+    def _copy_or_stop(self) -> None:
+        """Copies a selection, else stops the run, else closes a page, else clears the line, else leaves if repeated."""
         selected = self.screen.get_selected_text() or self.prompt.selected_text
         if selected:
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
         elif self._conversation is not None and self.conversation.busy:
             self.conversation.interrupt()
+        elif len(self.screen_stack) > 1:
+            self.screen.dismiss(None)
         elif self.prompt.text:
             self.prompt.discard()
         elif time.monotonic() - self._stopped_at < _TWICE:
@@ -159,6 +169,20 @@ class Frame(App[int], inherit_bindings=False):
         """Ctrl+D leaves when nothing is written."""
         if not self.prompt.text:
             self.exit(0)
+
+    def action_page(self, pages: int) -> None:
+        """Page Up and Page Down scroll the conversation, whatever has the focus."""
+        if pages < 0:
+            self.transcript.scroll_page_up(animate=False)
+        else:
+            self.transcript.scroll_page_down(animate=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Puts a text into the clipboard, inside tmux too, which passes the sequence on only if it is wrapped."""
+        super().copy_to_clipboard(text)
+        if self._driver is not None and "TMUX" in os.environ:
+            code = base64.b64encode(text.encode()).decode()
+            self._driver.write(f"\x1bPtmux;\x1b\x1b]52;c;{code}\a\x1b\\")
 
     def action_next_mode(self) -> None:
         """Shift+Tab goes through the modes."""

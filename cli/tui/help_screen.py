@@ -14,8 +14,8 @@ from textual.widgets import Static
 
 from ..slash import SLASH, Slash
 from .keys import KEYS
-from .rows import MUTED, SCROLLBAR, Pairs
-from .text import safe
+from .rows import SCROLLBAR, Pairs
+from .text import MUTED, safe
 
 
 class HelpScreen(Screen[None]):

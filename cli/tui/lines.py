@@ -1,38 +1,49 @@
-"""Long text, line by line: only what is on the screen is rendered, so that ten thousand lines cost no more than ten.
+"""Long text, row by row: only what is on the screen is rendered, so that ten thousand rows cost no more than ten.
 
-A row has a kind, which gives its colour. What the rows say is the business of `cards` and `diffs`.
+What the rows say is the business of `cards`, `diffs` and, for Markdown, `blocks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import ClassVar, Literal
 
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
-from rich.style import Style
+from textual.content import Content, Span
 from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
 
-from .text import visible
+from .text import MUTED, visible
 
-Kind = Literal["plain", "muted", "added", "removed", "error"]
+Kind = Literal["plain", "muted", "added", "removed", "error", "code"]
+_WORD = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of text as it came; whatever it holds is made visible when it is shown."""
+    """A row of text as it came; whatever it holds is made visible when it is shown."""
 
     text: str
     kind: Kind = "plain"
+    spans: tuple[Span, ...] = ()
+    """Styles of parts of the text, which must be visible already."""
+    first: str = ""
+    """Stands before the text, in its first line on the screen."""
+    rest: str = ""
+    """The same, as long, in the lines below."""
+    words: bool = False
+    """Lines break between words; else like a terminal's, where there is no more room."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Line:
     """A line of the screen: characters `start` to `end` of row `row`."""
 
     row: int
@@ -41,14 +52,45 @@ class _Piece:
 
 
 def rows_of(text: str, kind: Kind = "plain") -> list[Row]:
-    """The lines of `text`."""
+    """The rows of `text`."""
     return [Row(line, kind) for line in visible(text).split("\n")]
+
+
+def wrapped(text: str, width: int, *, words: bool) -> Iterator[tuple[int, int]]:
+    """Where the lines of `width` cells begin and end that a visible row takes."""
+    if (len(text) <= width and text.isascii()) or cell_len(text) <= width or width <= 0:
+        yield 0, len(text)
+        return
+    ends = _word_ends(text, width) if words else list(accumulate(map(len, chop_cells(text, width))))
+    yield from pairwise((0, *ends))
+
+
+def _word_ends(text: str, width: int) -> list[int]:
+    ends: list[int] = []
+    used = 0
+    for word in _WORD.finditer(text):
+        size = cell_len(word[0])
+        if used + size > width and word.start():
+            ends.append(word.start())
+            used = 0
+        while used + size > width:  # longer than a line
+            piece = chop_cells(text[max(word.start(), ends[-1] if ends else 0) : word.end()], width)[0]
+            ends.append(max(word.start(), ends[-1] if ends else 0) + len(piece))
+            size = cell_len(text[ends[-1] : word.end()])
+        used += size
+    return [*ends, len(text)]
 
 
 class Lines(Widget):
     """Rows of text, wrapped to the width, of which any part can be selected."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--muted", "lines--added", "lines--removed", "lines--error"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "lines--muted",
+        "lines--added",
+        "lines--removed",
+        "lines--error",
+        "lines--code",
+    }
     DEFAULT_CSS = """
     Lines {
         width: 1fr; height: auto; color: $text;
@@ -56,69 +98,83 @@ class Lines(Widget):
         & > .lines--added { color: $text-success; background: $success 8%; }
         & > .lines--removed { color: $text-error; background: $error 8%; }
         & > .lines--error { color: $text-error; }
+        & > .lines--code { background: $foreground 5%; }
     }
     """
 
+    _rows: Sequence[Row] = ()
+    _lines: tuple[int, list[_Line]] = (0, [])
+    """The lines of the screen, and the width that they were made for."""
+
     def __init__(self, rows: Iterable[Row] = (), *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self._rows: Sequence[tuple[str, Kind]] = _shown(rows)
-        self._pieces: tuple[int, list[_Piece]] = (0, [])
-        """The lines of the screen, and the width that they were made for."""
+        self._rows = _shown(rows)
 
     def set_rows(self, rows: Iterable[Row]) -> None:
         """Shows other rows."""
         self._rows = _shown(rows)
-        self._pieces = (0, [])
+        self._lines = (0, [])
         self.refresh(layout=True)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._wrapped(width))
+        return len(self._lines_at(width))
 
-    def _wrapped(self, width: int) -> list[_Piece]:
-        if self._pieces[0] != width:
-            pieces = [piece for at, (text, _) in enumerate(self._rows) for piece in _pieces(at, text, width)]
-            self._pieces = (width, pieces)
-        return self._pieces[1]
+    def _lines_at(self, width: int) -> list[_Line]:
+        if self._lines[0] != width:
+            lines = [
+                _Line(at, start, end)
+                for at, row in enumerate(self._rows)
+                for start, end in wrapped(row.text, width - cell_len(row.rest), words=row.words)
+            ]
+            self._lines = (width, lines)
+        return self._lines[1]
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
-        pieces = self._wrapped(width)
-        if y >= len(pieces):
+        lines = self._lines_at(width)
+        if y >= len(lines):
             return Strip.blank(width, self.rich_style)
-        piece = pieces[y]
-        text, kind = self._rows[piece.row]
-        style = self.rich_style if kind == "plain" else self.get_component_rich_style(f"lines--{kind}")
-        strip = Strip(self._segments(piece, text, style)).adjust_cell_length(width, style)
-        return strip.apply_offsets(piece.start, piece.row)
+        line = lines[y]
+        row = self._rows[line.row]
+        base = self.visual_style if row.kind == "plain" else self.get_visual_style(f"lines--{row.kind}")
+        x = line.start
+        segments: list[Segment] = []
+        for text, style in self._assembled(line, row).render(base, end="", parse_style=self._get_style):
+            segments.append(Segment(text, (base + style).rich_style_with_offset(x, line.row)))
+            x += len(text)
+        return Strip(segments).adjust_cell_length(width, base.rich_style)
 
-    def _segments(self, piece: _Piece, text: str, style: Style) -> list[Segment]:
-        """The piece, its selected part in the colours of a selection."""
+    def _assembled(self, line: _Line, row: Row) -> Content:
+        """The line with what stands before it, its selected part in the colours of a selection."""
+        text = Content(row.text, list(row.spans))[line.start : line.end]
+        before = row.rest if line.start else row.first
+        content = Content.assemble((before, MUTED), text) if before else text
         selection = self.text_selection
-        span = selection.get_span(piece.row) if selection is not None else None
+        span = selection.get_span(line.row) if selection is not None else None
         if span is None:
-            return [Segment(text[piece.start : piece.end], style)]
-        begin = min(max(span[0], piece.start), piece.end)
-        end = piece.end if span[1] == -1 else max(begin, min(span[1], piece.end))
-        selected = style + self.screen.get_component_rich_style("screen--selection")
-        parts = ((piece.start, begin, style), (begin, end, selected), (end, piece.end, style))
-        return [Segment(text[a:b], style) for a, b, style in parts if a < b]
+            return content
+        begin, end = span[0] - line.start, len(content.plain) if span[1] == -1 else span[1] - line.start
+        style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+        return content.stylize(style, max(0, begin), max(0, end))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        return selection.extract("\n".join(text for text, _ in self._rows)), "\n"
+        return selection.extract("\n".join(row.first + row.text for row in self._rows)), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
 
 
-def _shown(rows: Iterable[Row]) -> list[tuple[str, Kind]]:
-    return [(visible(row.text).replace("\n", " ").expandtabs(4), row.kind) for row in rows]
+def _shown(rows: Iterable[Row]) -> Sequence[Row]:
+    return [row if row.spans or _plain(row.text) else _visible(row) for row in rows]
 
 
-def _pieces(at: int, text: str, width: int) -> list[_Piece]:
-    if (len(text) <= width and text.isascii()) or cell_len(text) <= width or width <= 0:
-        return [_Piece(at, 0, len(text))]
-    ends = list(accumulate(map(len, chop_cells(text, width))))
-    return [_Piece(at, start, end) for start, end in zip((0, *ends), ends, strict=False)]
+def _plain(text: str) -> bool:
+    return text.isprintable()
+
+
+def _visible(row: Row) -> Row:
+    text = visible(row.text).replace("\n", " ").expandtabs(4)
+    return Row(text, row.kind, first=row.first, rest=row.rest, words=row.words)

@@ -13,8 +13,8 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from .lines import Kind, Lines, Row
-from .rows import MUTED, SCROLLBAR
-from .text import one_line, safe
+from .rows import SCROLLBAR
+from .text import MUTED, one_line, safe
 
 
 class ListScreen(Screen[None]):

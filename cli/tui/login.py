@@ -27,8 +27,7 @@ from textual.widgets import OptionList, Static
 from textual.worker import Worker
 
 from .login_steps import Blank, Choice, FormStep, ListStep
-from .rows import MUTED
-from .text import one_line, safe
+from .text import MUTED, one_line, safe
 
 if TYPE_CHECKING:
     from ...agent.local_servers import LocalServer

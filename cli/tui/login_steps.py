@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
-from .rows import MUTED, Choices
-from .text import safe
+from .rows import Choices
+from .text import MUTED, safe
 
 _DIGITS = 9
 """Entries that a digit chooses."""

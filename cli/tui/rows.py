@@ -17,8 +17,8 @@ from textual.style import Style
 from textual.visual import RenderOptions, Visual
 from textual.widgets import OptionList
 
-MUTED = "$foreground-muted"
-"""For pieces of a text; `$text-muted`, right in CSS, comes out brighter than the rest here."""
+from .text import MUTED
+
 SCROLLBAR = """
     scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%;
     scrollbar-color-active: $accent; scrollbar-background: $background; scrollbar-background-hover: $background;

@@ -15,8 +15,8 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
-from .rows import MUTED, Choices, Line
-from .text import one_line, safe
+from .rows import Choices, Line
+from .text import MUTED, one_line, safe
 
 if TYPE_CHECKING:
     from ...agent.workspace import Workspace

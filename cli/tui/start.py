@@ -22,8 +22,8 @@ from textual.widgets import Static
 from ... import __version__
 from ..overview import Overview, shown_folder
 from .login import LoginPanel
-from .rows import MUTED, Flow
-from .text import cut, one_line, safe
+from .rows import Flow
+from .text import MUTED, cut, one_line, safe
 
 if TYPE_CHECKING:
     from ..last_session import LastSession

@@ -333,6 +333,21 @@ async def test_who_stops_taking_events_ends_the_run(stage: Make) -> None:
     await goes_on(play)
 
 
+async def test_a_stream_that_is_closed_late_does_not_touch_the_run_that_followed(stage: Make) -> None:
+    play = stage(script=script({"text": "late", "delay": 30}))
+    old = play.agent.astream("go")
+    while not isinstance(await anext(old), CallStarted):
+        pass
+    events: list[Event] = []
+    async for event in play.agent.astream(NEXT):
+        events.append(event)
+        if isinstance(event, CallStarted):
+            await old.aclose()
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].text == "Fine."
+    await goes_on(play)
+
+
 async def test_closing_ends_the_run(stage: Make) -> None:
     play = stage(script=script({"calls": [call("execute", command="echo $$ > pid; echo x; sleep 30")]}))
     stream = play.agent.astream("go")

@@ -48,9 +48,9 @@ def opened(workspace: Path) -> Iterator[Callable[..., Opened]]:
             one.agent.session.close()
 
 
-def no_model(**options: bool) -> Opened:
+def no_model(*, trust: bool = False) -> Opened:
     """The workspace, where no model is known."""
-    return Opener(RunOptions(flags={}, **options)).open()
+    return Opener(RunOptions(flags={}, trust=trust)).open()
 
 
 def close(opened: Opened) -> None:
@@ -121,18 +121,18 @@ async def test_a_conversation_that_goes_on_is_loaded_too(opened: Callable[..., O
     assert told.last is None, "nothing else is offered"
 
 
+HOSTED = {"OPENAI_BASE_URL": "https://models.invalid/v1"}
+LOCAL = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+SONNET = r"per million \$3 in, 0.30 cached, 15 out.*"
+
+
 @pytest.mark.parametrize(
-    ("model", "environ", "window", "price"),
+    ("model", "environ", "told"),
     [
-        ("", {}, "window 200k (assumed)", "scripted, costs nothing"),
-        (
-            "anthropic/claude-sonnet-4-5",
-            {"ANTHROPIC_API_KEY": "k"},
-            "window 200k (table)",
-            r"per million \$3 in, 0.30 cached, 15 out.*",
-        ),
-        ("nobody-knows", {"OPENAI_BASE_URL": "https://models.invalid/v1"}, "window 200k (assumed)", "price unknown"),
-        ("qwen", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "window 32k (assumed)", "served by this machine"),
+        ("", {}, ("window 200k (assumed)", "scripted, costs nothing")),
+        ("anthropic/claude-sonnet-4-5", {"ANTHROPIC_API_KEY": "k"}, ("window 200k (table)", SONNET)),
+        ("nobody-knows", HOSTED, ("window 200k (assumed)", "price unknown")),
+        ("qwen", LOCAL, ("window 32k (assumed)", "served by this machine")),
     ],
 )
 def test_window_and_price_say_where_they_come_from(
@@ -140,16 +140,14 @@ def test_window_and_price_say_where_they_come_from(
     monkeypatch: pytest.MonkeyPatch,
     model: str,
     environ: dict[str, str],
-    window: str,
-    price: str,
+    told: tuple[str, str],
 ) -> None:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    one = opened(**({"model": model} if model else {}))
-    told = overview_of(one)
-    assert told.window == window
-    assert re.fullmatch(price, told.price)
-    assert any("is not known" in notice for notice in told.notices) is ("assumed" in window)
+    found = overview_of(opened(**({"model": model} if model else {})))
+    assert found.window == told[0]
+    assert re.fullmatch(told[1], found.price)
+    assert any("is not known" in notice for notice in found.notices) is ("assumed" in told[0])
 
 
 def test_a_window_that_was_set_is_no_assumption(opened: Callable[..., Opened]) -> None:
@@ -288,8 +286,9 @@ def test_only_what_can_be_gone_on_with_is_offered(opened: Callable[..., Opened])
     older = Log(place)
     older.asks("older")
     older.session.close()
-    nothing_asked = opened()
-    close(nothing_asked)
+    nothing_asked = Log(place)
+    nothing_asked.plans(False)
+    nothing_asked.session.close()
     (storage.mirror / log_name("20991231-000000-dead")).write_bytes(b"no log\n")
     running = Log(place)
     running.asks("running")
@@ -324,12 +323,13 @@ def test_rows_say_what_the_whole_log_says(opened: Callable[..., Opened]) -> None
     assert row["time"] == entries[-1].time
 
 
-def test_what_is_open_says_so_and_asking_disturbs_nobody(opened: Callable[..., Opened]) -> None:
+async def test_what_is_open_says_so_and_asking_disturbs_nobody(opened: Callable[..., Opened]) -> None:
     one = opened()
+    assert one.agent
+    await one.agent.ainvoke("go")
     assert [row["ended"] for row in session_rows(one.workspace)] == ["open"]
     close(one)
-    assert [row["ended"] for row in session_rows(one.workspace)] == ["stopped"]
-    assert one.agent
+    assert [row["ended"] for row in session_rows(one.workspace)] == ["success"]
     again = opened(session=one.agent.session.id)
     assert again.agent
     assert again.agent.session.id == one.agent.session.id, "the look took no lock with it"

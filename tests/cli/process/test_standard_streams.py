@@ -50,10 +50,9 @@ def test_a_huge_prompt_goes_to_a_file(program: Program) -> None:
 
 
 def test_an_endless_prompt_is_refused(program: Program) -> None:
-    with Path("/dev/zero").open("rb") as zeros:
-        done = program.run("-p", "-m", program.script(HELLO), **{"stdin": zeros})
-    assert (done.code, done.out) == (2, "")
-    assert "standard input holds more than 67,108,864 bytes" in done.err
+    done = shell(program, '"$@" </dev/zero', "-p", "-m", program.script(HELLO))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input holds more than 67,108,864 bytes" in done.stderr
 
 
 def test_bytes_of_an_argument_that_are_no_text_become_replacement_characters(program: Program) -> None:

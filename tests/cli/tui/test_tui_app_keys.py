@@ -54,8 +54,8 @@ async def test_ctrl_c_copies_what_the_mouse_selected() -> None:
         await screen.run("begin")
         row = next(y for y, line in enumerate(screen.text.split("\n")) if "Some words." in line)
         await screen.pilot.mouse_down(offset=(3, row))
-        await screen.pilot.hover(offset=(7, row))
-        await screen.pilot.mouse_up(offset=(7, row))
+        await screen.pilot.hover(offset=(6, row))
+        await screen.pilot.mouse_up(offset=(6, row))
         await screen.press("ctrl+c")
         assert screen.app.clipboard == "Some"
         await screen.press("x")
