@@ -27,8 +27,8 @@ from .text import one_line, visible
 _PACE = 0.05
 """Seconds between two updates, at least."""
 _SHARE = 4
-"""An update that took long is followed by a pause of so many times its length."""
-_LONGEST_PAUSE = 1.0
+"""An update is followed by a pause of so many times what it took, so that keys find time."""
+_LONGEST_PAUSE = 0.5
 _TICK = 0.002
 _TICKS = 1_000
 """How long, in seconds and in such waits, an update may take before the next is written all the same."""
@@ -82,7 +82,7 @@ class Block(Lines, MarkdownBlock):
     DEFAULT_CSS = "Block { margin: 0 0 1 0; }"
 
     def __init__(self, markdown: Markdown, tokens: Sequence[Token]) -> None:
-        super(Lines, self).__init__(markdown, tokens[0])  # `Lines` finds its rows below
+        super(Lines, self).__init__(markdown, tokens[0])  # pyright: ignore[reportUnknownMemberType]  # Textual's own *args
         self._tokens = tokens
         self._width = 0
         """What the rows were made for, where that matters."""
@@ -162,10 +162,10 @@ class AnswerText(Markdown):
 
     async def _show(self) -> None:
         self._due = None
-        began = time.perf_counter()
+        began = time.thread_time()
         done = self._answer.done
         await self._write(self._answer.text, done=done)
-        self._pause = min(_LONGEST_PAUSE, max(_PACE, _SHARE * (time.perf_counter() - began)))
+        self.call_after_refresh(self._painted, began)
         if done:
             await self._stop()
             text = visible(self._answer.text)
@@ -173,6 +173,10 @@ class AnswerText(Markdown):
                 await self.update(text)
         elif self._shown < len(self._answer.text):
             self.show()
+
+    def _painted(self, began: float) -> None:
+        """Waits the longer the more an update took, parsing and painting together."""
+        self._pause = min(_LONGEST_PAUSE, max(_PACE, _SHARE * (time.thread_time() - began)))
 
     async def _write(self, text: str, *, done: bool) -> None:
         """Writes what is new, and returns when it is parsed."""
