@@ -21,6 +21,9 @@ from .errors import SessionError
 from .storage import DiskStorage
 from .workspace import Workspace
 
+_LONGEST_LINE = 1024 * 1024
+"""Bytes; the first line of a log has a few hundred."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -42,7 +45,10 @@ def open_storage(workspace: Workspace, choice: Choice) -> tuple[DiskStorage, Cal
     if choice.persist:
         _need_writable(workspace.user)
         return workspace.storage(), lambda: None
-    folder = Path(tempfile.mkdtemp(prefix="deepagent-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="deepagent-"))
+    except OSError as error:
+        raise StorageError(f"no temporary folder can be made: {error.strerror}") from error
     storage = DiskStorage(folder, folder / "twins", prefix=str(folder))
     return storage, lambda: shutil.rmtree(folder, ignore_errors=True)
 
@@ -117,8 +123,15 @@ def _copied_from(storage: DiskStorage, session: str) -> str | None:
 
 
 def _first_line(storage: DiskStorage, session: str) -> bytes:
-    line, end, _ = storage.read(log_name(session)).partition(b"\n")
-    return line + end
+    """With its end, if that is there. Raises `FileNotFoundError` or `StorageError`."""
+    path = storage.mirror / log_name(session)
+    try:
+        with path.open("rb") as file:
+            return file.readline(_LONGEST_LINE)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def session_ids(storage: DiskStorage) -> tuple[str, ...]:

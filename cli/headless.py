@@ -201,10 +201,16 @@ class _Run:
             case "error":
                 problem = ended.error or {}
                 say(str(problem.get("message", "the run failed")))
-                return TRY_LATER if problem.get("kind") in _LATER else FAILED
+                return self._failure_code(str(problem.get("kind")))
             case _:
                 say(str((ended.error or {}).get("message", ended.outcome)))
                 return LIMIT
+
+    def _failure_code(self, kind: str) -> int:
+        """A run that ended because the model repeats a denied call was denied, not broken."""
+        if kind in _LATER:
+            return TRY_LATER
+        return DENIED if kind == "repeated_denial" else FAILED
 
     def _result(self, error: Exception | None) -> Json:
         problem = {"kind": _kind(error), "message": str(error)} if error else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from ...agent.events import Event
     from ..opening import Opened
     from .actions import Actions
+
+_COMMAND = re.compile(r"/[a-z_]+")
+"""What was meant as a command, known or not."""
 
 
 class DeepagentApp(Frame):
@@ -223,6 +227,9 @@ class DeepagentApp(Frame):
         found = parse_slash(text)
         if found is not None:
             self._actions.run_slash(*found)
+        elif _COMMAND.fullmatch(text):
+            self.prompt.show(text)
+            self.presenter.notice(f"There is no command {text}; /help lists them")
         elif self.conversation.agent is None:
             self.prompt.show(text)
             self.start_panel.show_login()

@@ -22,7 +22,7 @@ from textual.visual import RenderOptions, Visual
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from .rows import Choices, Flow, Line, bar
+from .rows import ChoiceList, Flow, Line, bar
 from .text import MUTED, one_line, safe
 
 if TYPE_CHECKING:
@@ -141,14 +141,14 @@ class ContextScreen(Screen[None]):
         yield Static(safe("Counting …"), id="context-head")
         yield Static(id="context-gauge")
         yield Static(id="context-columns")
-        yield Choices(id="context-rows")
+        yield ChoiceList(id="context-rows")
         yield Static(id="context-room")
         yield Static(safe("↑↓ move   Enter open   Esc back"), id="context-keys")
 
     @work
     async def on_mount(self) -> None:
         """Counts, then shows."""
-        self.query_one(Choices).focus()
+        self.query_one(ChoiceList).focus()
         figures = self._figures = await asyncio.to_thread(self._look)
         self._say("#context-head", _head(figures))
         self._say("#context-gauge", _Gauge(figures))
@@ -160,7 +160,7 @@ class ContextScreen(Screen[None]):
         self.query_one(selector, Static).update(said)
 
     def _show_rows(self, highlighted: int) -> None:
-        choices = self.query_one(Choices)
+        choices = self.query_one(ChoiceList)
         choices.set_options(self._options())
         choices.highlighted = highlighted
 
@@ -181,7 +181,7 @@ class ContextScreen(Screen[None]):
     @property
     def _row(self) -> int | None:
         """The row under the cursor, or the one whose part is."""
-        option = self.query_one(Choices).highlighted_option
+        option = self.query_one(ChoiceList).highlighted_option
         return None if option is None or option.id == _TOTAL else int((option.id or "").split("-")[1])
 
     @on(OptionList.OptionSelected)
@@ -197,13 +197,13 @@ class ContextScreen(Screen[None]):
         row = self._row
         if row is not None and self._figures is not None and self._figures.account.rows[row].parts:
             self._open.add(row)
-            self._show_rows(self.query_one(Choices).highlighted or 0)
+            self._show_rows(self.query_one(ChoiceList).highlighted or 0)
 
     def action_fold(self) -> None:
         """Hides them; from a part, the cursor goes to its row."""
         row = self._row
         if row is not None and row in self._open:
-            choices = self.query_one(Choices)
+            choices = self.query_one(ChoiceList)
             place = choices.get_option_index(f"row-{row}")
             self._open.discard(row)
             self._show_rows(place)

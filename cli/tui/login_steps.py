@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
-from .rows import Choices
+from .rows import ChoiceList
 from .text import MUTED, safe
 
 _DIGITS = 9
@@ -47,7 +47,7 @@ class ListStep(Vertical):
 
     DEFAULT_CSS = """
     ListStep { height: auto; }
-    ListStep > Choices { height: auto; max-height: 10; margin: 1 0; }
+    ListStep > ChoiceList { height: auto; max-height: 10; margin: 1 0; }
     ListStep > .keys { color: $text-muted; }
     """
 
@@ -57,12 +57,12 @@ class ListStep(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(self._title)
-        yield Choices(numbered=True)
+        yield ChoiceList(numbered=True)
         yield Static(safe(self._keys), classes="keys")
 
     def on_mount(self) -> None:
         """Fills the list."""
-        choices = self.query_one(Choices)
+        choices = self.query_one(ChoiceList)
         width = max(cell_len(one.text) for one in self._choices)
         for number, one in enumerate(self._choices, 1):
             digit = f"{number} " if number <= _DIGITS else "  "
@@ -72,7 +72,7 @@ class ListStep(Vertical):
 
     def focus_first(self) -> None:
         """Puts the cursor into the list."""
-        self.query_one(Choices).focus()
+        self.query_one(ChoiceList).focus()
 
 
 class SecretInput(Input):

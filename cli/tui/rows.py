@@ -130,16 +130,16 @@ class Pairs(Visual):
         return self.laid_out(width).get_height(rules, width)
 
 
-class Choices(OptionList):
+class ChoiceList(OptionList):
     """A list without ornament. Its cursor is a coloured line; digits choose where `numbered`."""
 
     DEFAULT_CSS = f"""
-    Choices, Choices:focus {{
+    ChoiceList, ChoiceList:focus {{
         border: none; padding: 0; background: transparent; background-tint: $background 0%; {SCROLLBAR}
         & > .option-list--option {{ padding: 0 1; }}
         & > .option-list--option-highlighted {{ background: $foreground 8%; color: $foreground; text-style: none; }}
     }}
-    Choices:focus > .option-list--option-highlighted {{ background: $accent 25%; }}
+    ChoiceList:focus > .option-list--option-highlighted {{ background: $accent 25%; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(str(digit), f"choose({digit})", show=False) for digit in range(1, 10)

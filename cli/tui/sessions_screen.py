@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
-from .rows import Choices, Line
+from .rows import ChoiceList, Line
 from .text import MUTED, one_line, safe
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SessionsScreen(Screen["str | None"]):
     SessionsScreen > Input { height: 1; border: none; padding: 0 1; margin: 1 0; background: $foreground 6%; }
     SessionsScreen > Input:focus { border: none; background: $foreground 12%; }
     SessionsScreen > #sessions-columns { padding: 0 2 0 1; }
-    SessionsScreen > Choices { height: 1fr; scrollbar-gutter: stable; }
+    SessionsScreen > ChoiceList { height: 1fr; scrollbar-gutter: stable; }
     SessionsScreen > #sessions-keys { margin: 1 0 0 0; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,7 +57,7 @@ class SessionsScreen(Screen["str | None"]):
         line.cursor_blink = False
         yield line
         yield Static(id="sessions-columns")
-        rows = Choices()
+        rows = ChoiceList()
         rows.can_focus = False  # the line keeps the focus, so that typing always filters
         yield rows
         yield Static(safe("↑↓ move   Enter go on with it   Esc back"), id="sessions-keys")
@@ -79,7 +79,7 @@ class SessionsScreen(Screen["str | None"]):
 
     def _show(self, new: list[SessionRow] | None = None) -> None:
         """Shows the rows that fit the filter: all anew, or `new` ones below those that are there."""
-        choices = self.query_one(Choices)
+        choices = self.query_one(ChoiceList)
         rows = [row for row in (self._rows if new is None else new) if self._fits(row)]
         options = [Option(_line(row, self._current), id=row["id"]) for row in rows]
         if new is None:
@@ -114,7 +114,7 @@ class SessionsScreen(Screen["str | None"]):
 
     def action_move(self, key: str) -> None:
         """Moves the cursor of the list."""
-        choices = self.query_one(Choices)
+        choices = self.query_one(ChoiceList)
         moves = {"up": choices.action_cursor_up, "down": choices.action_cursor_down}
         moves |= {"pageup": choices.action_page_up, "pagedown": choices.action_page_down}
         moves[key]()
@@ -122,12 +122,12 @@ class SessionsScreen(Screen["str | None"]):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        option = self.query_one(Choices).highlighted_option
+        option = self.query_one(ChoiceList).highlighted_option
         if option is not None:
             self.dismiss(option.id)
 
-    @on(Choices.OptionSelected)
-    def _clicked(self, event: Choices.OptionSelected) -> None:
+    @on(ChoiceList.OptionSelected)
+    def _clicked(self, event: ChoiceList.OptionSelected) -> None:
         event.stop()
         self.dismiss(event.option_id)
 

@@ -382,34 +382,3 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-async def test_the_time_limit_ends_a_slow_answer(stage: Make) -> None:
-    play = stage(
-        script=script({"text": "One two three four five six.", "pace": 0.15}), settings={"limits": {"timeout": 0.4}}
-    )
-    lines = await play.run()
-    assert lines[-1] == "ended timeout: timeout"
-    assert play.ended.error == {"kind": "timeout", "message": "the time limit of 0.4 s is reached"}
-    assert play.ended.text.startswith("One ")
-    await goes_on(play)
-
-
-async def test_the_time_limit_ends_a_running_tool(stage: Make) -> None:
-    play = stage(script=script({"calls": [call("execute", command="sleep 30")]}), settings={"limits": {"timeout": 0.3}})
-    assert (await play.run())[-2:] == ["failed execute call_0_0", "ended timeout: timeout"]
-    await goes_on(play)
-
-
-async def test_a_time_limit_within_a_tool_is_its_own_affair(stage: Make) -> None:
-    @tool
-    async def wait() -> str:
-        """Wait."""
-        async with asyncio.timeout(0.05):
-            await asyncio.sleep(30)
-        return ""
-
-    play = stage(script=script({"calls": [call("wait")]}, {"text": "I see."}), tools=(wait,))
-    lines = await play.run()
-    assert lines[-1] == "ended success: I see."
-    assert "TimeoutError" in text_of(play.logged()[2])  # pyright: ignore[reportArgumentType]

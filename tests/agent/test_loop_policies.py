@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deepagent.agent.events import Approval, ApprovalAsked, CompactionDone, Event
+from deepagent.agent.tool import tool
 from deepagent.context.entries import Compacted, TodosWritten, UsageReported
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
 
@@ -110,6 +112,35 @@ async def test_another_model_for_summaries_has_its_own_price(stage: Make, tmp_pa
     assert [request.purpose for request in play.requests] == ["turn"] * 8
     summaries = [entry for entry in play.entries() if isinstance(entry, UsageReported) and entry.purpose == "summary"]
     assert [(entry.model.partition(":")[0], entry.usage.input) for entry in summaries] == [("scripted", 9)]
+
+
+async def test_the_time_limit_ends_a_slow_answer(stage: Make) -> None:
+    play = stage({"text": "One two three four five six.", "pace": 0.15}, settings={"limits": {"timeout": 0.4}})
+    lines = await play.run()
+    assert lines[-1] == "ended timeout: timeout"
+    assert play.ended.error == {"kind": "timeout", "message": "the time limit of 0.4 s is reached"}
+    assert play.ended.text.startswith("One ")
+    assert (await play.run("again"))[-1].startswith("ended success")
+
+
+async def test_the_time_limit_ends_a_running_tool(stage: Make) -> None:
+    slow = {"calls": [call("execute", command="sleep 30")]}
+    play = stage(slow, {"text": "Fine."}, settings={"permissions": {"mode": "yolo"}, "limits": {"timeout": 0.4}})
+    assert (await play.run())[-2:] == ["failed execute call_0_0", "ended timeout: timeout"]
+    assert (await play.run("again"))[-1] == "ended success: Fine."
+
+
+async def test_a_time_limit_within_a_tool_is_its_own_affair(stage: Make) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        async with asyncio.timeout(0.05):
+            await asyncio.sleep(30)
+        return ""
+
+    play = stage({"calls": [call("wait")]}, {"text": "I see."}, tools=(wait,))
+    assert (await play.run())[-1] == "ended success: I see."
+    assert ["TimeoutError" in text_of(m) for m in play.logged() if isinstance(m, ToolMessage)] == [True]
 
 
 # Approvals

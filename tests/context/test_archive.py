@@ -41,7 +41,7 @@ def test_what_was_written_is_read_back(groups: list[list[Message]]) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=5_000, deadline=None)
 @given(groups_of_messages)
 def test_what_was_written_is_read_back_at_volume(groups: list[list[Message]]) -> None:
     check_round_trip(groups)

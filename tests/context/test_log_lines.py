@@ -41,7 +41,7 @@ def test_any_entry_is_read_back_from_one_line(entry: Entry) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=10_000, deadline=None)
 @given(entries)
 def test_any_entry_is_read_back_from_one_line_at_volume(entry: Entry) -> None:
     check(entry)

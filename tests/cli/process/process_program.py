@@ -137,9 +137,9 @@ class Program:
         return messages_of(self.log(session).entries)
 
     def end_children(self) -> None:
-        """Ends what a killed process left running: whatever has this home."""
-        mark = f"HOME={self.home}".encode()
-        for entry in Path("/proc").iterdir():
+        """Ends what a killed process left running: whatever has this home, where the system tells."""
+        mark, processes = f"HOME={self.home}".encode(), Path("/proc")
+        for entry in processes.iterdir() if processes.exists() else ():
             with suppress(OSError):
                 if entry.name.isdecimal() and mark in (entry / "environ").read_bytes().split(b"\0"):
                     os.kill(int(entry.name), signal.SIGKILL)

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -128,7 +128,7 @@ class Life:
             while event and seen.count(f" {event}(") < times and process.poll() is None:
                 seen += file.read()
                 time.sleep(0.002)
-        time.sleep(self.chance.uniform(0, 0.05) if event else self.chance.uniform(0.2, 1.0))
+        time.sleep(min(0.05, self.chance.expovariate(100)) if event else self.chance.uniform(0.2, 1.0))
 
     def _acknowledge(self, out: bytes) -> None:
         """Takes what standard output has; a torn last line is nothing that anybody could read."""
@@ -241,6 +241,19 @@ def test_killed_at_a_few_moments_it_goes_on(program: Program) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_many_moments_it_goes_on(program: Program, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    _kill_and_tell(program, seed, capsys)
+
+
+@pytest.mark.long
+def test_killed_where_files_are_copied_it_goes_on(
+    program: Program, small_disk: Callable[[Path, int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_disk(program.repo / ".deepagents", 200 * 1024)  # another file system: no links
+    _kill_and_tell(program, 4, capsys)
+
+
+def _kill_and_tell(program: Program, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Kills, and prints how often in which phase; all that matter must be among them."""
     phases = _kill_often(program.full, seed, times=55)
     with capsys.disabled():
         print(f"\nseed {seed}: " + ", ".join(f"{phase} {count}" for phase, count in phases.most_common()))

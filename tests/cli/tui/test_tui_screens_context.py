@@ -12,7 +12,7 @@ from deepagent.agent.events import Gauge
 from deepagent.cli.opening import Opener
 from deepagent.cli.options import RunOptions
 from deepagent.cli.tui.context_screen import ContextFigures, ContextScreen, figures_of
-from deepagent.cli.tui.rows import Choices
+from deepagent.cli.tui.rows import ChoiceList
 from deepagent.context.accounting import Account, Row
 from rich.cells import cell_len
 from screens_host import HOSTILE, LITERAL, SIZES, assert_harmless, lines, showing, text
@@ -87,7 +87,7 @@ async def test_the_head_says_how_it_is_known_and_where_compaction_starts(size: t
 
 async def test_rows_open_and_close_and_the_cursor_stays() -> None:
     async with showing(ContextScreen(lambda: figures(*ROWS))) as (app, pilot):
-        choices = app.screen.query_one(Choices)
+        choices = app.screen.query_one(ChoiceList)
         assert "src/a.py" not in text(app)
         await pilot.press("down", "down", "enter")
         assert choices.highlighted == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import re
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from deepagent.agent.workspace import Workspace, find_workspace
+from deepagent.cli import tui
 from deepagent.cli.slash import SLASH
 from deepagent.cli.tui.help_screen import HelpScreen
 from deepagent.cli.tui.keys import KEYS
@@ -20,6 +23,7 @@ from deepagent.context.entries import Ended
 from deepagent.context.messages import Text, UserMessage, new_id, timestamp
 from deepagent.context.session import Session
 from screens_host import HOSTILE, LITERAL, SIZES, Host, assert_harmless, lines, settle, showing, text
+from textual.widget import Widget
 
 
 @pytest.fixture
@@ -202,3 +206,14 @@ async def test_a_small_screen_is_no_trouble() -> None:
             await pilot.resize_terminal(80, 24)
             await settle(pilot)
             assert len(text(app).split()) > 10
+
+
+def test_every_widget_has_a_name_of_its_own() -> None:
+    """Styles go by the names of classes: two widgets of one name would get each other's."""
+    widgets: dict[str, set[str]] = {}
+    for module in pkgutil.iter_modules(tui.__path__, f"{tui.__name__}."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, type) and issubclass(value, Widget) and value.__module__.startswith(tui.__name__):
+                widgets.setdefault(name, set()).add(value.__module__)
+    assert len(widgets) > 20
+    assert not {name: modules for name, modules in widgets.items() if len(modules) > 1}
