@@ -98,8 +98,10 @@ class _Writer:
     prefixes: list[str] = field(default_factory=list[str])
     first: str | None = None
     """Stands before the next row in place of the prefixes: a bullet."""
-    lists: list[int] = field(default_factory=list[int])
-    """For each list that we are in the number of its next item, 0 for bullets."""
+    begun: bool = False
+    """A quotation has just begun."""
+    lists: list[int | None] = field(default_factory=list[int | None])
+    """For each list that we are in the number of its next item, None for bullets."""
     table: list[list[Inline]] | None = None
     right: set[int] = field(default_factory=set[int])
     """Columns that are aligned to the right."""
@@ -122,9 +124,10 @@ class _Writer:
             case "blockquote_open":
                 self._gap()
                 self.prefixes.append("▏ ")
+                self.begun = True
             case "bullet_list_open" | "ordered_list_open":
                 self._gap()
-                self.lists.append(int(token.attrs.get("start", 1)) if token.type[0] == "o" else 0)
+                self.lists.append(int(token.attrs.get("start", 1)) if token.type[0] == "o" else None)
             case "list_item_open":
                 self._item()
             case "list_item_close" | "blockquote_close":
@@ -142,8 +145,9 @@ class _Writer:
         return first, rest
 
     def _gap(self) -> None:
-        """An empty row between two blocks, but none within a list."""
-        if self.rows and not self.lists and self.first is None:
+        """An empty row between two blocks, but none within a list, nor before what a quotation begins with."""
+        begun, self.begun = self.begun, False
+        if self.rows and not self.lists and not begun:
             self.rows.append(Row("", first="".join(self.prefixes), rest="".join(self.prefixes)))
 
     def _row(self, text: str, kind: str = "plain") -> None:
@@ -172,9 +176,9 @@ class _Writer:
 
     def _item(self) -> None:
         number = self.lists[-1]
-        marker = f"{number}. " if number else f"{_BULLETS[(len(self.lists) - 1) % len(_BULLETS)]} "
-        if number:
-            self.lists[-1] += 1
+        marker = f"{_BULLETS[(len(self.lists) - 1) % len(_BULLETS)]} " if number is None else f"{number}. "
+        if number is not None:
+            self.lists[-1] = number + 1
         self.first = (self.first if self.first is not None else "".join(self.prefixes)) + marker
         self.prefixes.append(" " * len(marker))
 

@@ -232,9 +232,8 @@ def _line(
     """A row in its columns. The note stands behind the name, which is the first to be cut."""
     left = Content.assemble((mark, MUTED), safe(one_line(name, 200), style), "  ", safe(one_line(note, 100), MUTED))
     share = 100 * tokens / figures.gauge.window
-    numbers = Content.styled(f"{_number(tokens):>9}{_number(share, 1):>7}", style) if style else None
-    plain = Content(f"{_number(tokens):>9}{_number(share, 1):>7}")
-    return Line(left, Content.assemble(numbers or plain, (f"  {how:<10}", MUTED)))
+    numbers = f"{_number(tokens):>9}{_number(share, 1):>7}"
+    return Line(left, Content.assemble((numbers, style), (f"  {how:<10}", MUTED)))
 
 
 def _number(value: float, digits: int = 0) -> str:

@@ -23,7 +23,7 @@ from textual.widget import Widget
 from .text import MUTED, visible
 
 Kind = Literal["plain", "muted", "added", "removed", "error", "code"]
-_WORD = re.compile(r"\s*\S+")
+_WORD = re.compile(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,16 @@ def wrapped(text: str, width: int, *, words: bool) -> Iterator[tuple[int, int]]:
 
 
 def _word_ends(text: str, width: int) -> list[int]:
+    """The ends of lines that break between words; a word that is longer than a line is broken too."""
     ends: list[int] = []
-    used = 0
+    used = len(text) - len(text.lstrip())
     for word in _WORD.finditer(text):
-        size = cell_len(word[0])
-        if used + size > width and word.start():
+        if used + cell_len(word[0].rstrip()) > width and word.start():
             ends.append(word.start())
             used = 0
-        while used + size > width:  # longer than a line
-            piece = chop_cells(text[max(word.start(), ends[-1] if ends else 0) : word.end()], width)[0]
-            ends.append(max(word.start(), ends[-1] if ends else 0) + len(piece))
-            size = cell_len(text[ends[-1] : word.end()])
-        used += size
+        pieces = chop_cells(word[0], width) if cell_len(word[0].rstrip()) > width else [word[0]]
+        ends += [word.start() + end for end in accumulate(map(len, pieces[:-1]))]
+        used = cell_len(pieces[-1]) + (used if len(pieces) == 1 else 0)
     return [*ends, len(text)]
 
 

@@ -159,12 +159,6 @@ class ChoiceList(OptionList):
             self.action_select()
 
 
-def columns(*cells: tuple[str, int], style: str = "") -> Content:
-    """Short texts of ours, each right-aligned in so many cells; a negative width aligns left."""
-    text = "".join(f"{text:>{width}}" if width > 0 else f"{text:<{-width}}" for text, width in cells)
-    return Content.styled(text, style) if style else Content(text)
-
-
 def bar(filled: float, mark: float, width: int) -> Content:
     """A gauge of `width` cells: the share that is full, and a line at another share."""
     cells = max(1, width)

@@ -25,7 +25,7 @@ from textual.widgets import Input
 if TYPE_CHECKING:
     from ...server import Answer, ModelServer
 
-KEY = "sk-test-0123456789abcdef"
+KEY = "my-own-kind-of-key-0123456789"
 NONE: Ports = ()
 
 
