@@ -76,7 +76,10 @@ class Actions:
 
     def resume(self, session: str) -> None:
         """Goes on with a session; nothing is sent."""
-        self._app.start_over(session)
+        if session == self._current:
+            self._say("This session is open already")
+        else:
+            self._app.start_over(session)
 
     def _resume(self, argument: str) -> None:
         if argument:
@@ -99,7 +102,9 @@ class Actions:
 
     def _model(self, argument: str) -> None:
         agent = self._app.conversation.agent
-        if argument:
+        if argument and agent is not None and agent.session.requests() and not self._app.options.persist:
+            self._say("A session that is not kept cannot change its model; /clear begins a new one")
+        elif argument:
             self._app.change_model(argument)
         elif agent is not None:
             gauge = agent.gauge()

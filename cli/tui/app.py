@@ -12,20 +12,23 @@ import re
 import signal
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import on, work
 
 from ..options import PICK, RunOptions
 from ..slash import parse_slash
 from .approval import ApprovalCard
-from .frame import Frame
+from .frame import MODES, Frame
 from .login import LoginPanel, LoginResult
 from .prompt import Prompt, PromptArea
 from .start import StartPanel
 from .steps import StepLine
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from ...agent.config import PermissionMode
     from ...agent.events import Event
     from ..opening import Opened
     from .actions import Actions
@@ -43,6 +46,9 @@ class DeepagentApp(Frame):
         self._actions: Actions | None = None
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
+        self._opening = True
+        self._problem = ""
+        """Why the agent is not open; empty where it is, or where no model is known."""
         self.farewell = ""
         """What is left in the scrollback after leaving."""
 
@@ -75,12 +81,14 @@ class DeepagentApp(Frame):
         self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge)
         self._conversation = Conversation(opener, self._on_event, self._on_idle, self._handle_exception)
         self._actions = Actions(self)
+        if self.footer.mode != MODES[0]:  # chosen before there was anything to tell it to
+            self.set_mode(cast("PermissionMode", self.footer.mode))
         self._attach_prompt()
         pick = self.options.session == PICK
-        await self._open(None if pick else self.options.session)
+        session = None if pick else self.options.session
+        await self._open(self.conversation.open(session), replay=session is not None)
         if pick:
             self._actions.run("resume", "")
-        self._send_early()
 
     def _attach_prompt(self) -> None:
         """Hands the prompt its history, its draft and the workspace's files."""
@@ -112,50 +120,29 @@ class DeepagentApp(Frame):
             self.conversation.enqueue(text)
         self._show_state()
 
-    async def _open(self, session: str | None, *, model: str | None = None) -> None:
-        """Opens an agent and shows what there is. What goes wrong is shown, and the screen stays."""
+    async def _open(self, opening: Awaitable[Opened], *, replay: bool, fresh: bool = False) -> None:
+        """Waits for an agent and shows what there is, in place of what was there if `fresh`.
+
+        What goes wrong is shown, and all stays as it was. What was sent meanwhile is sent now.
+        """
         from ...agent.errors import DeepagentError
         from ...context.storage import StorageError
 
+        self._opening = True
         try:
-            opened = await self.conversation.open(session, model=model)
+            opened = await opening
         except (DeepagentError, StorageError) as error:
-            self.presenter.notice(str(error))
-            return
-        self.show_opened(opened, replay=session is not None)
-
-    def show_opened(self, opened: Opened, *, replay: bool) -> None:
-        """Shows an agent that was just opened: footer, start panel, and what was said before."""
-        if opened.agent is None:
-            self.start_panel.show_login()
-            return
-        self.footer.model = _short(opened.agent.parts.model.name)
-        self.footer.mode = opened.agent.parts.settings.permissions.mode
-        if replay:
-            from ...agent.replay import events_of
-
-            for event in events_of(opened.agent.session.entries):
-                self.presenter.show(event)
-        self._look_around(opened)
-
-    @work(exclusive=True, group="overview")
-    async def _look_around(self, opened: Opened) -> None:
-        """What takes a moment: tokenizer, git, the last session."""
-        from ..overview import overview_of
-
-        assert opened.agent is not None
-        await asyncio.to_thread(opened.agent.parts.counter.prepare)
-        overview = await asyncio.to_thread(overview_of, opened, opened.agent.session.view)
-        self.start_panel.show(overview)
-        self.footer.branch = overview.git
-        if self.conversation.agent is opened.agent:
-            self._set_gauge(opened.agent.gauge())
-
-    @work(exclusive=True, group="open")
-    async def start_over(self, session: str | None) -> None:
-        """Leaves the session as it is and goes on with `session`, or with a new one."""
-        self._fresh_start()
-        await self._open(session)
+            self._problem = str(error)
+            self.presenter.notice(self._problem)
+        else:
+            self._problem = ""
+            if fresh:
+                self._fresh_start()
+            self._show_opened(opened, replay=replay)
+        self._opening = False
+        early, self._early = self._early, []
+        for text in early:
+            self._submit(text)
         self._show_state()
 
     def _fresh_start(self) -> None:
@@ -163,19 +150,44 @@ class DeepagentApp(Frame):
         self.presenter.reset()
         self._add_start_panel()
 
+    def _show_opened(self, opened: Opened, *, replay: bool) -> None:
+        """Shows what was just opened: footer, start panel, and what was said before."""
+        self._look_around(opened)
+        if opened.agent is None:
+            self.start_panel.show_login()
+            return
+        self.footer.model = _short(opened.agent.parts.model.name)
+        self.footer.mode = self.conversation.mode or opened.agent.parts.settings.permissions.mode
+        self._set_gauge(opened.agent.gauge())
+        if replay:
+            from ...agent.replay import events_of
+
+            for event in events_of(opened.agent.session.entries):
+                self.presenter.show(event)
+
+    @work(exclusive=True, group="overview")
+    async def _look_around(self, opened: Opened) -> None:
+        """What takes a moment: tokenizer, git, the last session."""
+        from ..overview import overview_of
+
+        agent = opened.agent
+        if agent is not None:
+            await asyncio.to_thread(agent.parts.counter.prepare)
+        overview = await asyncio.to_thread(overview_of, opened, agent.session.view if agent else None)
+        self.start_panel.show(overview)
+        self.footer.branch = overview.git
+        if agent is not None and self.conversation.agent is agent:
+            self._set_gauge(agent.gauge())
+
+    @work(exclusive=True, group="open")
+    async def start_over(self, session: str | None) -> None:
+        """Leaves the session as it is and goes on with `session`, or with a new one."""
+        await self._open(self.conversation.open(session), replay=session is not None, fresh=True)
+
     @work(exclusive=True, group="open")
     async def change_model(self, name: str) -> None:
         """The same session with another model; what was said is shown again."""
-        from ...agent.errors import DeepagentError
-        from ...context.storage import StorageError
-
-        try:
-            opened = await self.conversation.change_model(name)
-        except (DeepagentError, StorageError) as error:
-            self.presenter.notice(str(error))
-            return
-        self._fresh_start()
-        self.show_opened(opened, replay=True)
+        await self._open(self.conversation.change_model(name), replay=True, fresh=True)
 
     def ask_for_model(self) -> None:
         """`/login`: key, local server, another address, or the demo."""
@@ -197,12 +209,6 @@ class DeepagentApp(Frame):
         self.change_model(result.model)
         self.prompt.focus()
 
-    def _send_early(self) -> None:
-        """Sends what was written before there was an agent."""
-        early, self._early = self._early, []
-        for text in early:
-            self._submit(text)
-
     async def on_unmount(self) -> None:
         """Stops what runs and gives the session back."""
         if self._conversation is not None:
@@ -221,7 +227,7 @@ class DeepagentApp(Frame):
         self._submit(message.text)
 
     def _submit(self, text: str) -> None:
-        if self._actions is None or (self.conversation.opened is None and not parse_slash(text)):
+        if self._actions is None or self._opening:
             self._early.append(text)
             return
         found = parse_slash(text)
@@ -232,14 +238,21 @@ class DeepagentApp(Frame):
             self.presenter.notice(f"There is no command {text}; /help lists them")
         elif self.conversation.agent is None:
             self.prompt.show(text)
-            self.start_panel.show_login()
+            self._say_why_not()
         else:
             self.conversation.send(text)
         self._show_state()
 
+    def _say_why_not(self) -> None:
+        """Says why nothing can be sent."""
+        if self._problem:
+            self.presenter.notice(self._problem)
+        else:
+            self.start_panel.show_login()
+
     @on(Prompt.Queued)
     def _queued(self, message: Prompt.Queued) -> None:
-        if self._conversation is None:
+        if self._conversation is None or self._opening:
             self._early.append(message.text)
         else:
             self.conversation.enqueue(message.text)
@@ -249,7 +262,7 @@ class DeepagentApp(Frame):
     def _sent_empty(self) -> None:
         """Enter on the empty line goes on with the last session, if one is offered."""
         session = self.start_panel.offered
-        if session is not None and self._actions is not None and not self.conversation.busy:
+        if session is not None and self._actions is not None and not self._opening and not self.conversation.busy:
             self._actions.resume(session)
 
     @on(Prompt.HelpWanted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Conversation:
         self._on_idle = on_idle
         self._on_bug = on_bug
         self._task: asyncio.Task[None] | None = None
+        self._model: str | None = None
+        """The model that the user chose here; None: the settings'."""
+        self.mode: PermissionMode | None = None
+        """The same for the permission mode."""
         self.opened: Opened | None = None
         self.queue: list[str] = []
         """What is sent when the run ends, oldest first."""
@@ -46,23 +51,36 @@ class Conversation:
         """Something runs that Esc would stop."""
         return self._task is not None and not self._task.done()
 
-    async def open(self, session: str | None = None, *, model: str | None = None) -> Opened:
+    async def open(self, session: str | None = None) -> Opened:
         """Opens an agent in a thread, on `session` if named, and takes it in place of the old one."""
-        opened = await asyncio.to_thread(self._opener.open, session=session, model=model)
-        old, self.opened = self.agent, opened
-        if old is not None:
-            await old.aclose()
-        return opened
+        return await self._open(session, self._model)
 
     async def change_model(self, name: str) -> Opened:
-        """The same session, with another model."""
+        """The same session with another model; if that cannot be had, with the old one again."""
         agent = self.agent
-        if agent is None or not agent.session.answers:
-            return await self.open(model=name)
-        session = agent.session.id
-        await agent.aclose()
-        self.opened = None
-        return await self.open(session, model=name)
+        if agent is None or not agent.session.requests():
+            return await self._open(None, name)
+        session, before = agent.session.id, agent.parts.model.name
+        await self._close()
+        try:
+            return await self._open(session, name)
+        except BaseException:
+            await self._open(session, before)
+            raise
+
+    async def _open(self, session: str | None, model: str | None) -> Opened:
+        opened = await asyncio.to_thread(self._opener.open, session=session, model=model)
+        await self._close()
+        self.opened, self._model = opened, model
+        self._opener = replace(self._opener, options=replace(self._opener.options, fork=False))
+        if opened.agent is not None and self.mode is not None:
+            opened.agent.set_mode(self.mode)
+        return opened
+
+    async def _close(self) -> None:
+        agent, self.opened = self.agent, None
+        if agent is not None:
+            await agent.aclose()
 
     def send(self, text: str) -> None:
         """Runs a prompt; while one runs, the text joins it after the running tools."""
@@ -101,6 +119,7 @@ class Conversation:
 
     def set_mode(self, mode: PermissionMode) -> None:
         """From now on another mode decides what runs without being asked about."""
+        self.mode = mode
         if self.agent is not None:
             self.agent.set_mode(mode)
 
@@ -124,9 +143,7 @@ class Conversation:
     async def close(self) -> None:
         """Stops everything and gives the session back."""
         await self.stop()
-        if self.agent is not None:
-            await self.agent.aclose()
-        self.opened = None
+        await self._close()
 
     _task_is_other = False
     """What runs is no prompt: a text cannot join it."""

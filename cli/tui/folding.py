@@ -6,7 +6,7 @@ What the line says and what lies below it is the business of those who derive fr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
@@ -20,6 +20,15 @@ class Openable(Protocol):
     """What a fold shows; it outlives the widget, so whether it is open is kept here."""
 
     open: bool
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """What scrolls the fold."""
+
+    def keep(self, widget: Widget) -> None:
+        """Lets the widget stay where it is on the screen, although it is about to grow or shrink."""
+        ...
 
 
 class Head(Widget):
@@ -81,7 +90,10 @@ class Fold(Vertical, can_focus=True):
             self.show_head()
 
     def action_open(self) -> None:
-        """Opens what is closed and closes what is open."""
+        """Opens what is closed and closes what is open; the line stays where it is on the screen."""
+        for node in self.ancestors:
+            if isinstance(node, Keeper):
+                node.keep(self)
         self.fold(not self.folded)
 
     def show_head(self) -> None:

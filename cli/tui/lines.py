@@ -51,9 +51,9 @@ class _Line:
     end: int
 
 
-def rows_of(text: str, kind: Kind = "plain") -> list[Row]:
-    """The rows of `text`."""
-    return [Row(line, kind) for line in visible(text).split("\n")]
+def rows_of(text: str, kind: Kind = "plain", *, words: bool = False) -> list[Row]:
+    """The rows of `text`; `words` for what people read as sentences."""
+    return [Row(line, kind, words=words) for line in visible(text).split("\n")]
 
 
 def wrapped(text: str, width: int, *, words: bool) -> Iterator[tuple[int, int]]:

@@ -47,7 +47,7 @@ class UserText(Horizontal):
     def __init__(self, said: Said) -> None:
         super().__init__()
         self._said = said
-        self._rows = rows_of(said.text.strip("\n"))
+        self._rows = rows_of(said.text.strip("\n"), words=True)
         self._lines = Lines(self._visible_rows())
 
     def compose(self) -> ComposeResult:
@@ -113,7 +113,7 @@ class Thinking(Fold):
 
     def body(self, *, whole: bool) -> Iterable[Widget]:
         if whole:
-            yield Lines(rows_of(self._thought.text.strip("\n"), "muted"))
+            yield Lines(rows_of(self._thought.text.strip("\n"), "muted", words=True))
 
     def show(self) -> None:
         """Shows what the record says now, a few times a second at most."""
@@ -124,7 +124,7 @@ class Thinking(Fold):
         self._due = None
         self.show_head()
         for lines in self.query(Lines):
-            lines.set_rows(rows_of(self._thought.text.strip("\n"), "muted"))
+            lines.set_rows(rows_of(self._thought.text.strip("\n"), "muted", words=True))
 
 
 def _amount(number: int) -> str:

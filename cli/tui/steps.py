@@ -128,7 +128,7 @@ def _rows(step: Step) -> list[Row]:
             rows.append(Row(f"files {word}: {', '.join(paths)}", "muted"))
     rows += [Row(""), Row(f"Requests kept word for word, {len(step.requests)} of {step.asked}")]
     rows += [Row(f"❯ {one_line(text[:_REQUEST])}", "muted") for text in step.requests]
-    rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *rows_of(entry.summary.strip(), "muted")]
+    rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *rows_of(entry.summary.strip(), "muted", words=True)]
     if step.newest and not step.undone:
         rows += [Row(""), Row("u takes it back")]
     return rows

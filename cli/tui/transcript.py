@@ -142,6 +142,13 @@ class Transcript(VerticalScroll, can_focus=False):
         self._entries.clear()
         self.anchor()
 
+    def keep(self, widget: Widget) -> None:
+        """Lets a widget stay where it is on the screen, although it is about to grow or shrink."""
+        place = next((place for place in self._places if place.widget is widget), None)
+        if place is not None:
+            self.release_anchor()
+            self._held = (widget, place.region.y - self.scroll_offset.y)
+
     def to_end(self) -> None:
         """Shows the end and stays there."""
         if self._last < len(self._entries):
@@ -194,6 +201,8 @@ class Transcript(VerticalScroll, can_focus=False):
     def _settle(self) -> None:
         self._planned = False
         first, last = self._first, self._last
+        if self.scroll_y >= self.max_scroll_y and self._anchored:
+            self._anchor_released = False  # the end is in view, so it stays there
         if self.at_end:
             if self._weight(first, last) > MOST + STEP:
                 first = max(first, self._above(last, _FIRST))

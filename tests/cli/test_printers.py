@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shlex
-from pathlib import Path
 
 import pytest
 from deepagent.agent.events import (
@@ -22,10 +21,9 @@ from deepagent.agent.events import (
 from deepagent.cli.printers import Ending, JsonPrinter, StreamPrinter, TextPrinter, result_object, stream_objects
 from deepagent.context.entries import Compacted, Usage
 from deepagent.context.messages import AssistantMessage, Reasoning, Text, ToolCall, ToolMessage, UserMessage
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+from ..schemas import check
+
 CALL = ToolCall(id="c", name="execute", arguments={"command": "it's"})
 GAUGE = Gauge(used=5, source="counted", window=100, window_source="user", budget=90, trigger=85, cost=None)
 ENDED = RunEnded(
@@ -75,12 +73,6 @@ EVENTS: list[Event] = [
 ]
 
 
-def _validator(name: str) -> Draft202012Validator:
-    schemas = {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
-    registry = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in schemas.items())
-    return Draft202012Validator(schemas[name], registry=registry)
-
-
 def _result() -> dict[str, object]:
     ending = Ending()
     for event in EVENTS:
@@ -94,15 +86,14 @@ def _result() -> dict[str, object]:
 
 def test_each_stream_line_is_in_the_schema() -> None:
     lines = [line for event in EVENTS for line in stream_objects(event)]
-    validator = _validator("stream.schema.json")
     for line in [*lines, _result()]:
-        validator.validate(line)
+        check("stream", line)
     assert [line["type"] for line in lines] == ["system", "context", "assistant", "tool_use", "tool_result", "system"]
 
 
 def test_the_result_is_in_the_schema() -> None:
     result = _result()
-    _validator("result.schema.json").validate(result)
+    check("result", result)
     assert result["duration_ms"] == 1234
     assert result["denials"] == [
         {"tool": "execute", "input": {"command": "it's"}, "rule": "execute(it's)", "reason": "asks"}
@@ -113,7 +104,7 @@ def test_a_failure_before_the_run_is_in_the_schema() -> None:
     result = result_object(
         Ending(), session=None, seconds=0, archive=None, trusted=True, error={"kind": "auth", "message": "no key"}
     )
-    _validator("result.schema.json").validate(result)
+    check("result", result)
     assert (result["subtype"], result["is_error"]) == ("error", True)
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from schemas import check
 
 if TYPE_CHECKING:
     from ...server import ModelServer
@@ -48,17 +47,8 @@ class Done:
     @property
     def result(self) -> dict[str, Any]:
         """The last object, checked against its schema."""
-        check(self.lines[-1], "result")
+        check("result", self.lines[-1])
         return self.lines[-1]
-
-
-def check(value: Mapping[str, Any], name: str) -> None:
-    """Fails unless `value` is what the published schema `name` says."""
-    schemas = {path.name: json.loads(path.read_text()) for path in (ROOT / "docs" / "schemas").glob("*.json")}
-    make: Any = Registry
-    registry = make().with_resources((n, Resource.from_contents(schema)) for n, schema in schemas.items())
-    validator: Any = Draft202012Validator(schemas[f"{name}.schema.json"], registry=registry)
-    validator.validate(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

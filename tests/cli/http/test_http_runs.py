@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from http_program import KEY, Done, Place, check
+from http_program import KEY, Done, Place
+from schemas import check
 
 if TYPE_CHECKING:
     from ...server import Answer
@@ -90,7 +91,7 @@ def test_each_line_of_a_stream_is_what_the_schema_says(place: Place) -> None:
     done = place.run("--yolo", "--output-format", "stream-json", "fix add")
     assert done.code == 0, done.err
     for line in done.lines:
-        check(line, "stream")
+        check("stream", line)
     kinds = [line["type"] for line in done.lines if line["type"] != "context"]
     assert kinds == ["system", *["assistant", "tool_use", "tool_result"] * 3, "assistant", "result"]
     said = [line for line in done.lines if line["type"] == "assistant"]
@@ -233,7 +234,7 @@ def test_a_compaction_over_http_is_told_and_archived(place: Place, here: Run) ->
     assert done.code == 0, done.err
     boundaries = [line for line in done.lines if line.get("subtype") == "compact_boundary"]
     assert [boundary["by"] for boundary in boundaries] == ["model"]
-    check(boundaries[0], "stream")
+    check("stream", boundaries[0])
     assert boundaries[0]["tokens_after"] < boundaries[0]["tokens_before"]
     assert done.result["compactions"] == 1
     assert done.result["archive"] == boundaries[0]["archive"]

@@ -71,7 +71,8 @@ async def test_compact_with_a_focus_and_undo() -> None:
 
 
 async def test_a_compaction_opens_to_its_summary_and_can_be_taken_back_there() -> None:
-    async with on_screen(*talk(), more={"summaries": ["## SUMMARY\nWe counted to three."]}) as screen:
+    summary = "## SESSION INTENT\nTo count.\n\n## SUMMARY\nWe counted to three.\n\n## NEXT STEPS\nCount on."
+    async with on_screen(*talk(), size=(100, 40), more={"summaries": [summary]}) as screen:
         for prompt in ("one", "two", "three"):
             await screen.run(prompt)
         await screen.run("/compact")
@@ -252,7 +253,7 @@ async def test_skills_and_memory() -> None:
         await screen.sees("Skills", "release-notes", "Writes [b]notes[/b].")
         await screen.press("escape")
         await screen.say("/memory")
-        await screen.sees("Memory", "AGENTS.md", "10 bytes")
+        await screen.sees("Memory", "AGENTS.md", "1 line")
         await screen.press("q")
         assert screen.app.prompt.text == ""
 
