@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,14 +149,22 @@ class Actions:
             self._say(f"The mode is {self._app.footer.mode}. /mode takes {', '.join(_MODES)}")
 
     def _diff(self, _: str) -> None:
-        from ...agent.git import changes
-        from .list_screen import ListScreen
-
         opened = self._app.conversation.opened
         if opened is None or not opened.workspace.git:
             self._say("This is no git repository")
+        else:
+            self._app.run_worker(self._show_diff(opened.workspace.root), group="diff", exclusive=True)
+
+    async def _show_diff(self, root: Path) -> None:
+        """Asks git in a thread: in a large repository that takes a while."""
+        from ...agent.git import GitError, changes
+        from .list_screen import ListScreen
+
+        try:
+            text = await asyncio.to_thread(changes, root)
+        except GitError as error:
+            self._say(str(error))
             return
-        text = changes(opened.workspace.root)
         self._app.push_screen(ListScreen("Uncommitted changes", text.split("\n") if text else ["none"], diff=True))
 
     def _copy(self, _: str) -> None:

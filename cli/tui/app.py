@@ -49,6 +49,8 @@ class DeepagentApp(Frame):
         self._opening = True
         self._problem = ""
         """Why the agent is not open; empty where it is, or where no model is known."""
+        self.demo_wanted = False
+        """The user chose the demo, which works in a repository of its own."""
         self.farewell = ""
         """What is left in the scrollback after leaving."""
 
@@ -203,6 +205,10 @@ class DeepagentApp(Frame):
     def _logged_in(self, result: LoginResult | None) -> None:
         if result is None:
             return
+        if result.model == "demo":  # its script is about a repository of its own
+            self.demo_wanted = True
+            self.exit(0)
+            return
         os.environ.update(result.environ)
         if result.said:
             self.presenter.notice(result.said)
@@ -240,6 +246,7 @@ class DeepagentApp(Frame):
             self.prompt.show(text)
             self._say_why_not()
         else:
+            self.start_panel.withdraw_offer()
             self.conversation.send(text)
         self._show_state()
 

@@ -12,4 +12,8 @@ def run_screen(options: RunOptions) -> int:
     code = app.run()
     if app.farewell:
         print(app.farewell)
+    if app.demo_wanted:
+        from ..demo import run_demo
+
+        return run_demo()
     return app.return_code or code or 0
