@@ -1,4 +1,4 @@
-"""The model's answers: Markdown that grows while it is written, about twenty times a second at most.
+"""The model's answers: Markdown that grows while it is written, a dozen times a second at most.
 
 Nothing in an answer acts: HTML is text, pictures are links, and a link that is clicked shows where it would lead.
 """
@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -21,10 +22,10 @@ from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock, MarkdownStream
 
 from .blocks import has_table, rows_from
-from .lines import Lines
+from .lines import COMPONENTS, RowsWidget, css
 from .text import one_line, visible
 
-_PACE = 0.05
+_PACE = 0.08
 """Seconds between two updates, at least."""
 _SHARE = 4
 """An update is followed by a pause of so many times what it took, so that keys find time."""
@@ -76,13 +77,14 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-class Block(Lines, MarkdownBlock):
-    """Neighbouring blocks of an answer in one widget."""
+class Block(MarkdownBlock, RowsWidget):
+    """Neighbouring blocks of an answer in one widget. Textual finds it by its first base, so style sheets do too."""
 
-    DEFAULT_CSS = "Block { margin: 0 0 1 0; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    DEFAULT_CSS = f"{css('Block')} Block {{ margin: 0 0 1 0; }}"
 
     def __init__(self, markdown: Markdown, tokens: Sequence[Token]) -> None:
-        super(Lines, self).__init__(markdown, tokens[0])  # pyright: ignore[reportUnknownMemberType]  # Textual's own *args
+        super().__init__(markdown, tokens[0])  # pyright: ignore[reportUnknownMemberType]  # Textual's own *args
         self._tokens = tokens
         self._width = 0
         """What the rows were made for, where that matters."""
@@ -117,6 +119,8 @@ class AnswerText(Markdown):
         """Characters of the answer that the Markdown has, or that are on their way to it."""
         self._sent = len(visible(text))
         """The same, as the Markdown counts."""
+        self._ready = False
+        """The beginning is parsed."""
         self._stream: MarkdownStream | None = None
         self._due: Timer | None = None
         self._pause = _PACE
@@ -126,6 +130,7 @@ class AnswerText(Markdown):
         _.prevent_default()
         self._set_classes()
         await super()._on_mount(_)
+        self._ready = True
         if not self._answer.done or self.source != visible(self._answer.text):
             self._stream = Markdown.get_stream(self)
             self.show()
@@ -157,7 +162,7 @@ class AnswerText(Markdown):
     def show(self) -> None:
         """Shows what the record says now, soon."""
         self._set_classes()
-        if self._due is None and self._stream is not None:
+        if self._due is None and self._ready:
             self._due = self.set_timer(self._pause, self._show)
 
     async def _show(self) -> None:

@@ -104,7 +104,7 @@ class DeepagentApp(Frame):
             place = find_workspace(self.options.cwd or Path.cwd(), environ=os.environ)
         except DeepagentError:
             return  # opening the agent says the same, in words
-        self.query_one(PromptArea).attach(
+        self.prompt_area.attach(
             history=History(place.user / "history.jsonl", str(place.root), self._mask),
             drafts=Drafts(place.user / "drafts", place.root, self._mask),
             files=FileIndex(place.cwd),
@@ -281,7 +281,7 @@ class DeepagentApp(Frame):
     # ---------------------------------------------------------------- what the agent says
 
     async def _on_event(self, event: Event) -> None:
-        if self.query(Prompt):  # else the screen is gone: a run that ends now is shown to nobody
+        if self.prompt.is_attached:  # else the screen is gone: a run that ends now is shown to nobody
             await self.presenter.event(event)
             self._show_state()
 

@@ -69,8 +69,9 @@ class Drafts:
 
     def keep(self, draft: Draft) -> None:
         """Has a draft written, or the file removed if there is nothing to keep; a thread does it."""
-        self._wanted = draft
-        threading.Thread(target=self._write, daemon=True).start()
+        if not draft == self._wanted == self._written:
+            self._wanted = draft
+            threading.Thread(target=self._write, daemon=True).start()
 
     def close(self, draft: Draft) -> None:
         """Writes a last draft, which stays for the next start, and gives the slot back."""

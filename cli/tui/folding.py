@@ -90,11 +90,13 @@ class Fold(Vertical, can_focus=True):
             self.show_head()
 
     def action_open(self) -> None:
-        """Opens what is closed and closes what is open; the line stays where it is on the screen."""
+        """Opens what is closed and closes what is open; the line stays where it is, if all is seen then."""
         for node in self.ancestors:
             if isinstance(node, Keeper):
                 node.keep(self)
         self.fold(not self.folded)
+        if not self.folded:
+            self.call_after_refresh(self.scroll_visible, animate=False)
 
     def show_head(self) -> None:
         """Shows the line anew."""
@@ -113,6 +115,7 @@ class Fold(Vertical, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Opens or closes, unless the mouse was selecting text or was in the body."""
-        if isinstance(event.widget, Head) and not self.screen.selections:
+        on_line = any(head.region.contains_point(event.screen_offset) for head in self.query_children(Head))
+        if on_line and not self.screen.selections:
             event.stop()
             self.action_open()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 from .approval import ApprovalCard
 from .driver import TerminalDriver
@@ -20,8 +21,6 @@ from .queue import Waiting
 from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from ...agent.config import PermissionMode
     from .conversation import Conversation
     from .presenter import Presenter
@@ -30,6 +29,12 @@ MODES = ("default", "accept-edits", "plan", "yolo")
 """What Shift+Tab goes through."""
 _TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
+
+
+class MainScreen(Screen[None], inherit_bindings=False):
+    """The screen below all others: Tab and Ctrl+C mean here what the frame says."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.to_cards", show=False)]
 
 
 class Frame(App[int], inherit_bindings=False):
@@ -54,25 +59,19 @@ class Frame(App[int], inherit_bindings=False):
         self._presenter: Presenter | None = None
         self._stopped_at = 0.0
 
-    def compose(self) -> ComposeResult:
-        yield Transcript(id="transcript")
-        yield PromptArea(id="prompt-area")
-        yield Footer(id="footer")
+    def get_default_screen(self) -> MainScreen:
+        return MainScreen(id="_default")
 
-    @property
-    def transcript(self) -> Transcript:
-        """What was said and done."""
-        return self.query_one(Transcript)
+    def compose(self) -> ComposeResult:
+        self.transcript = Transcript(id="transcript")
+        self.prompt_area = PromptArea(id="prompt-area")
+        self.footer = Footer(id="footer")
+        yield from (self.transcript, self.prompt_area, self.footer)
 
     @property
     def prompt(self) -> Prompt:
         """Where the user writes."""
-        return self.query_one(Prompt)
-
-    @property
-    def footer(self) -> Footer:
-        """The two lines at the bottom."""
-        return self.query_one(Footer)
+        return self.prompt_area.prompt
 
     @property
     def conversation(self) -> Conversation:
@@ -93,7 +92,7 @@ class Frame(App[int], inherit_bindings=False):
 
     def _show_state(self) -> None:
         """Busy or not, what waits, and what Esc would do."""
-        if not self.query(Prompt):
+        if not self.prompt.is_attached:
             return  # the screen is gone
         conversation = self._conversation
         busy = conversation is not None and conversation.busy
@@ -103,18 +102,18 @@ class Frame(App[int], inherit_bindings=False):
         if conversation is not None:
             waiting = [Waiting(kind="steering", text=text) for text in conversation.steering]
             waiting += [Waiting(kind="queued", text=text) for text in conversation.queue]
-            self.query_one(PromptArea).set_waiting(waiting)
+            self.prompt_area.set_waiting(waiting)
 
     def _escape_means(self, *, busy: bool) -> str:
-        """What Esc would do next, in words."""
+        """What Esc would do next, in words; the innermost widget around the cursor that knows says it."""
         focused = cast("Screen[object]", self.default_screen).focused
-        if inner := self.query_one(PromptArea).escape_means:
-            return inner
-        for panel in (self._question, *self.query(LoginPanel)):
-            if panel is not None and panel.has_focus_within and panel.escape_means:
-                return panel.escape_means
+        for node in focused.ancestors_with_self if focused else ():
+            if isinstance(node, PromptArea | ApprovalCard | LoginPanel) and node.escape_means:
+                return node.escape_means
         if focused is not None and focused is not self.prompt:
             return "back to the prompt"
+        if self._presenter is not None and self._presenter.asks:
+            return "to the question"
         return "stop the run" if busy else "nothing to stop"
 
     @property
@@ -137,9 +136,11 @@ class Frame(App[int], inherit_bindings=False):
             self.prompt.insert(event.character)
 
     def action_escape(self) -> None:
-        """Goes back to the prompt, else stops the run; what is open closes before this, in its own widget."""
+        """Goes back to the prompt, or to a question, else stops the run; what is open has closed itself before."""
         if self.focused is not self.prompt:
             self.prompt.focus()
+        elif self._question is not None:
+            self._question.take_focus()
         elif self._conversation is not None and self.conversation.busy:
             self.conversation.interrupt()
 
@@ -169,6 +170,16 @@ class Frame(App[int], inherit_bindings=False):
         """Ctrl+D leaves when nothing is written."""
         if not self.prompt.text:
             self.exit(0)
+
+    def action_to_cards(self) -> None:
+        """Tab on the empty line goes to the newest card, where the arrows go on; from there it goes back."""
+        if self.focused is self.prompt:
+            if not self.transcript.move(-1):
+                self.screen.focus_next()
+        elif self.screen.query(LoginPanel) and self.screen.query_one(LoginPanel).has_focus_within:
+            self.screen.focus_next()
+        else:
+            self.prompt.focus()
 
     def action_page(self, pages: int) -> None:
         """Page Up and Page Down scroll the conversation, whatever has the focus."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send; while a run goes on, the text joins it after the running tools"),
-    ("Tab", "while a run goes on: send it when the run has ended"),
+    ("Tab", "while a run goes on: send it when the run has ended; on the empty line: to the cards and back"),
     ("⇧Enter Ctrl+J \\Enter", "a new line"),
     ("↑ ↓", "earlier and later prompts; while a run goes on, ↑ takes back what waits"),
     ("Ctrl+R", "search earlier prompts"),

@@ -79,34 +79,31 @@ def _word_ends(text: str, width: int) -> list[int]:
     return [*ends, len(text)]
 
 
-class Lines(Widget):
-    """Rows of text, wrapped to the width, of which any part can be selected."""
+COMPONENTS = frozenset({"lines--muted", "lines--added", "lines--removed", "lines--error", "lines--code"})
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "lines--muted",
-        "lines--added",
-        "lines--removed",
-        "lines--error",
-        "lines--code",
-    }
-    DEFAULT_CSS = """
-    Lines {
+
+def css(name: str) -> str:
+    """The style sheet of a widget class that shows rows."""
+    return f"""
+    {name} {{
         width: 1fr; height: auto; color: $text;
-        & > .lines--muted { color: $text-muted; }
-        & > .lines--added { color: $text-success; background: $success 8%; }
-        & > .lines--removed { color: $text-error; background: $error 8%; }
-        & > .lines--error { color: $text-error; }
-        & > .lines--code { background: $foreground 5%; }
-    }
+        & > .lines--muted {{ color: $text-muted; }}
+        & > .lines--added {{ color: $text-success; background: $success 8%; }}
+        & > .lines--removed {{ color: $text-error; background: $error 8%; }}
+        & > .lines--error {{ color: $text-error; }}
+        & > .lines--code {{ background: $foreground 5%; }}
+    }}
     """
+
+
+class RowsWidget(Widget):
+    """What shows rows; `Lines` is the plain one."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
 
     _rows: Sequence[Row] = ()
     _lines: tuple[int, list[_Line]] = (0, [])
     """The lines of the screen, and the width that they were made for."""
-
-    def __init__(self, rows: Iterable[Row] = (), *, classes: str | None = None) -> None:
-        super().__init__(classes=classes)
-        self._rows = _shown(rows)
 
     def set_rows(self, rows: Iterable[Row]) -> None:
         """Shows other rows."""
@@ -163,6 +160,16 @@ class Lines(Widget):
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
+
+
+class Lines(RowsWidget):
+    """Rows of text, wrapped to the width, of which any part can be selected."""
+
+    DEFAULT_CSS = css("Lines")
+
+    def __init__(self, rows: Iterable[Row] = (), *, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
+        self._rows = _shown(rows)
 
 
 def _shown(rows: Iterable[Row]) -> Sequence[Row]:

@@ -116,8 +116,10 @@ class Thinking(Fold):
             yield Lines(rows_of(self._thought.text.strip("\n"), "muted", words=True))
 
     def show(self) -> None:
-        """Shows what the record says now, a few times a second at most."""
-        if self._due is None and self.is_mounted:
+        """Shows what the record says now; while it grows, a few times a second at most."""
+        if self._thought.done and self.is_mounted:
+            self._show()
+        elif self._due is None and self.is_mounted:
             self._due = self.set_timer(_PACE, self._show)
 
     def _show(self) -> None:

@@ -98,6 +98,11 @@ class Presenter:
         self._todos: Entry[TodoList] | None = None
 
     @property
+    def asks(self) -> bool:
+        """Whether something waits for a decision; its card may not be there yet."""
+        return bool(self._asked)
+
+    @property
     def question(self) -> ApprovalCard | None:
         """The card that waits for a decision, if any."""
         return next((asked.entry.widget for asked in self._asked.values()), None)

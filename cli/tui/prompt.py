@@ -332,8 +332,9 @@ class PromptArea(Vertical):
 
     def set_waiting(self, items: Sequence[Waiting]) -> None:
         """Shows what was said and not heard yet, oldest first; it is kept with the draft."""
-        self.waiting.set(items)
-        self._keep_draft_soon()
+        if tuple(items) != self.waiting.items:
+            self.waiting.set(items)
+            self._keep_draft_soon()
 
     @property
     def escape_means(self) -> str | None:

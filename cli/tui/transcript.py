@@ -71,7 +71,7 @@ class Transcript(VerticalScroll, can_focus=False):
 
     DEFAULT_CSS = """
     Transcript {
-        width: 1fr; height: 1fr; padding: 0 1; scrollbar-size-vertical: 1;
+        width: 1fr; height: 1fr; padding: 0 0 0 1; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
         scrollbar-color: $foreground 20%; scrollbar-color-hover: $foreground 40%; scrollbar-color-active: $accent;
         scrollbar-background: $background; scrollbar-background-hover: $background;
         scrollbar-background-active: $background;
@@ -96,6 +96,8 @@ class Transcript(VerticalScroll, can_focus=False):
         """Where the widgets lie, as of the last layout."""
         self._reached = False
         """More was mounted since the last layout."""
+        self._reaching = False
+        """It is about to be looked whether more must be mounted."""
 
     def on_mount(self) -> None:
         """Stays at the end."""
@@ -258,6 +260,7 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def _reach(self) -> None:
         """Mounts more where the edge of what is mounted comes near."""
+        self._reaching = False
         if self._reached or self._held is None:
             return
         height, count, at = self.size.height, len(self._entries), self._index(self._held[0])
@@ -289,7 +292,9 @@ class Transcript(VerticalScroll, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._hold()
-        self._reach()
+        if not self._reaching:
+            self._reaching = True
+            self.call_later(self._reach)  # not now: an animation may be in the middle of its step
 
     def _hold(self) -> None:
         """Remembers what is at the top of what is seen."""

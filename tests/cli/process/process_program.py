@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from deepagent.agent.storage import DiskStorage
 from deepagent.agent.workspace import Workspace, find_workspace
+from deepagent.cli.main import dispatch
 from deepagent.context.entries import Entry, MessageLogged
 from deepagent.context.log import LoadedLog, load
 from deepagent.context.messages import AssistantMessage, Message, ToolMessage
@@ -85,6 +87,17 @@ class Program:
         pipe = {} if stdin is None else {"stdin": subprocess.PIPE}
         with self.start(*args, **{**pipe, **options}) as process:
             return finish(process, stdin)
+
+    def inside(self, *args: str | Path) -> Done:
+        """The same in this process, where nothing that is looked at needs another one: it takes a tenth of the time."""
+        out, err, stdin = io.StringIO(), io.StringIO(), sys.stdin
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
+        try:
+            with chdir(self.repo), redirect_stdout(out), redirect_stderr(err):
+                code = dispatch([str(arg) for arg in args])
+        finally:
+            sys.stdin = stdin
+        return Done(code=code, out=out.getvalue(), err=err.getvalue())
 
     @property
     def full(self) -> Program:

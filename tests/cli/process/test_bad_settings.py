@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
 from deepagent.agent.local_servers import find_local_servers
-from process_program import Program
+from process_program import Done, Program
 
 FORMATS = ("text", "json", "stream-json")
 HELLO = {"text": "Hello."}
 
 
-def assert_refused(program: Program, *args: str, code: int, said: str, formats: tuple[str, ...] = FORMATS) -> None:
+def assert_refused(run: Callable[..., Done], *args: str, code: int, said: str) -> None:
     """The program ends with `code`, says `said` on standard error, and standard output is what the format promises."""
-    for output in formats:
-        done = program.run(*args, "--output-format", output)
+    for output in FORMATS:
+        done = run(*args, "--output-format", output)
         assert (done.code, said in done.err, "Traceback" in done.err) == (code, True, False), done.err
         if output == "text":
             assert done.out == ""
@@ -26,11 +26,11 @@ def assert_refused(program: Program, *args: str, code: int, said: str, formats: 
         (result,) = done.lines
         assert (result["type"], result["subtype"], result["is_error"]) == ("result", "error", True)
         assert said in result["error"]["message"]
-    assert not (program.repo / ".deepagents").exists(), "a session was begun"
+        assert result["session_id"] is None, "a session was begun"
 
 
 def test_no_prompt(program: Program) -> None:
-    assert_refused(program, "-p", code=2, said="there is no prompt")
+    assert_refused(program.run, "-p", code=2, said="there is no prompt")
 
 
 def test_no_model_and_no_key(program: Program) -> None:
@@ -38,7 +38,7 @@ def test_no_model_and_no_key(program: Program) -> None:
     assert (done.code, done.out) == (1, "")
     for way in ("OPENAI_API_KEY=", "ANTHROPIC_API_KEY", "deepagent auth set openai", "deepagent demo"):
         assert way in done.err
-    assert_refused(program, "-p", "hi", "-m", "openai/gpt-5", code=1, said="OPENAI_API_KEY", formats=("json",))
+    assert_refused(program.inside, "-p", "hi", "-m", "openai/gpt-5", code=1, said="OPENAI_API_KEY")
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_a_local_server_that_listens_is_offered(server: int) -> None:
     ids=["script", "model", "cost", "share", "rule", "debug", "folder", "fork"],
 )
 def test_a_command_line_that_makes_no_sense(program: Program, args: tuple[str, ...], said: str) -> None:
-    assert_refused(program, "-p", "hi", *args, code=2, said=said, formats=("stream-json",))
+    assert_refused(program.inside, "-p", "hi", *args, code=2, said=said)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_command_line_that_makes_no_sense(program: Program, args: tuple[str, .
     ids=["typo", "format", "turns", "flag"],
 )
 def test_a_command_line_that_cannot_be_read(program: Program, args: tuple[str, ...], said: str) -> None:
-    done = program.run(*args)
+    done = program.inside(*args)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
 
@@ -120,7 +120,7 @@ def test_a_settings_file_that_makes_no_sense(program: Program, text: str | None,
         path.mkdir()
     else:
         path.write_text(text)
-    assert_refused(program, "-p", "hi", "-m", "demo", code=2, said=f"{path}{said}", formats=("json",))
+    assert_refused(program.inside, "-p", "hi", "-m", "demo", code=2, said=f"{path}{said}")
 
 
 def test_a_sub_command_says_the_same_of_settings(program: Program) -> None:
@@ -132,10 +132,9 @@ def test_a_sub_command_says_the_same_of_settings(program: Program) -> None:
     assert f"deepagent: {path}:1:9: is not valid TOML" in done.err
 
 
-def test_a_variable_that_makes_no_sense(program: Program) -> None:
-    done = program.run("-p", "hi", env=program.with_env(DEEPAGENT_LIMITS_MAX_TURNS="none"))
-    assert (done.code, done.out) == (2, "")
-    assert "DEEPAGENT_LIMITS_MAX_TURNS: limits.max_turns: " in done.err
+def test_a_variable_that_makes_no_sense(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPAGENT_LIMITS_MAX_TURNS", "none")
+    assert_refused(program.inside, "-p", "hi", code=2, said="DEEPAGENT_LIMITS_MAX_TURNS: limits.max_turns: ")
 
 
 def test_broken_skills_and_project_settings_are_said_and_the_run_goes_on(program: Program) -> None:
@@ -145,6 +144,6 @@ def test_broken_skills_and_project_settings_are_said_and_the_run_goes_on(program
     assert (done.code, done.result["result"], done.result["trusted"]) == (0, "Hello.", False)
     assert ".deepagents/skills/broken/SKILL.md" in done.err
     assert "this folder is not trusted: .deepagents/deepagent.toml was not applied" in done.err
-    done = program.run("-p", "hi", "-m", program.script(HELLO), "--trust")
+    done = program.inside("-p", "hi", "-m", program.script(HELLO), "--trust")
     assert (done.code, done.out) == (2, "")
     assert f"{program.repo}/.deepagents/deepagent.toml:1" in done.err

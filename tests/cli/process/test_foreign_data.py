@@ -15,7 +15,7 @@ HELLO = {"text": "Hello.", "repeat": 100}
 @pytest.fixture
 def session(program: Program) -> str:
     """A session of somebody else, which lies in the repository: with log, archive and an offloaded text."""
-    program.run("-p", "Remember the swordfish.", "-m", program.script(HELLO))
+    program.inside("-p", "Remember the swordfish.", "-m", program.script(HELLO))
     (session,) = program.sessions()
     data = program.repo / ".deepagents"
     for name in (f"conversation_history/{session}.md", f"large_tool_results/{session}/1-execute.txt"):
@@ -37,11 +37,11 @@ def test_a_log_that_came_with_the_clone_is_not_continued(program: Program, sessi
     before = contents(program.repo / ".deepagents")
     model = program.script({"expect": [{"not_contains": "swordfish"}], **HELLO})
     for args in (("-c",), ("-r", session, "--fork")):
-        done = program.run("-p", "go on", "-m", model, *args)
+        done = program.inside("-p", "go on", "-m", model, *args)
         assert (done.code, done.out) == (1, "")
-    assert program.run("-p", "begin", "-m", model).code == 0
+    assert program.inside("-p", "begin", "-m", model).code == 0
     assert program.run("-c", "-p", "go on", "-m", model).out == "Hello.\n"
-    assert program.run("sessions").out.count("messages") == 1
+    assert program.inside("sessions").out.count("messages") == 1
     after = contents(program.repo / ".deepagents")
     assert {path: after[path] for path in before} == before
     assert program.status == ""
@@ -53,7 +53,7 @@ def test_searches_do_not_meet_what_came_with_the_clone(program: Program, session
         {"calls": [call("glob", pattern="**/*.md"), call("execute", command="true")]},
         {"expect": [{"where": "messages", "not_contains": ["swordfish", session]}], **HELLO},
     )
-    done = program.run("-p", "look", "-m", model, "--yolo")
+    done = program.inside("-p", "look", "-m", model, "--yolo")
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
 
 
@@ -67,7 +67,7 @@ def test_a_link_is_not_written_through(program: Program, tmp_path: Path, link: s
     program.git("add", "--all")
     program.git("commit", "--quiet", "--message", "a link")
     model = program.script({"calls": [call("execute", command="seq 1 20000")]}, HELLO)
-    done = program.run("-p", "first", "-m", model, "--yolo")
+    done = program.inside("-p", "first", "-m", model, "--yolo")
     assert (done.code, done.out) == (0, "Hello.\n")
     assert f"{place} is a link: conversation data goes to {program.home / '.deepagents' / 'projects'}" in done.err
     again = program.run("-c", "-p", "second", "-m", model)
@@ -79,7 +79,7 @@ def test_a_link_is_not_written_through(program: Program, tmp_path: Path, link: s
 
 def test_a_log_that_became_a_link_is_set_aside(program: Program, tmp_path: Path) -> None:
     model = program.script(HELLO)
-    program.run("-p", "first", "-m", model)
+    program.inside("-p", "first", "-m", model)
     target = tmp_path / "target"
     target.write_text("precious\n")
     (session,) = program.sessions()
@@ -95,14 +95,14 @@ def test_a_log_that_became_a_link_is_set_aside(program: Program, tmp_path: Path)
 
 def test_a_log_of_the_same_name_with_another_content_is_not_ours(program: Program) -> None:
     model = program.script(HELLO)
-    program.run("-p", "first", "-m", model)
+    program.inside("-p", "first", "-m", model)
     (session,) = program.sessions()
     log = program.repo / ".deepagents" / "sessions" / f"{session}.jsonl"
     mine = log.read_text()
     log.unlink()
     log.write_text(mine.replace("first", "a lie"))
     lie = program.script({"expect": [{"not_contains": "a lie"}], **HELLO})
-    assert program.run("-c", "-p", "second", "-m", lie).code == 0
+    assert program.inside("-c", "-p", "second", "-m", lie).code == 0
     assert log.read_text().startswith(mine)
     assert "a lie" in log.with_name(f"{log.name}.foreign-1").read_text()
     assert program.status == ""

@@ -18,8 +18,8 @@ LONG = call("execute", command="seq 1 20000")
 def test_outside_git_the_folder_is_the_workspace(program: Program, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     model = program.script(HELLO)
-    for args in ((), ("-c",)):
-        done = program.run("-p", "hi", "-m", model, *args, cwd=tmp_path / "plain")
+    for run, args in ((program.run, ()), (program.inside, ("-c",))):
+        done = run("-p", "hi", "-m", model, "-C", tmp_path / "plain", *args)
         assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
     assert len(list((tmp_path / "plain" / ".deepagents" / "sessions").glob("*.jsonl"))) == 1
 
@@ -27,8 +27,8 @@ def test_outside_git_the_folder_is_the_workspace(program: Program, tmp_path: Pat
 def test_in_the_home_folder_there_is_no_project(program: Program) -> None:
     (program.home / ".git").mkdir()
     model = program.script({"calls": [LONG]}, HELLO)
-    for args in ((), ("-c",)):
-        done = program.run("-p", "hi", "-m", model, "--yolo", *args, cwd=program.home)
+    for run, args in ((program.run, ()), (program.inside, ("-c",))):
+        done = run("-p", "hi", "-m", model, "--yolo", "-C", program.home, *args)
         assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
     assert {path.name for path in (program.home / ".deepagents").iterdir()} == {"projects", "sessions"}
 
@@ -90,7 +90,8 @@ def test_nothing_is_left_of_a_session_that_is_not_kept(program: Program, tmp_pat
     model = program.script({"calls": [LONG]}, {"text": "{{match:(lies whole in \\S+)}}"})
     done = program.run("-p", "hi", "-m", model, "--yolo", "--no-session-persistence", env=environ)
     assert done.code == 0 and str(tmp_path / "temp") in done.out
-    assert program.run("-c", "-p", "hi", "-m", model, "--no-session-persistence", env=environ).code == 1
+    args = ("-c", "-p", "hi", "-m", model, "--no-session-persistence")
+    assert program.run(*args, env=environ).code == 1
     assert list((tmp_path / "temp").iterdir()) == []
     assert not (program.repo / ".deepagents").exists()
     assert not (program.home / ".deepagents" / "sessions").exists()
@@ -121,7 +122,7 @@ def test_on_a_full_disk_the_run_ends_in_order_and_goes_on_when_there_is_room(
     assert len(said) > 2
     assert_well_formed(program.log())
     filler.unlink()
-    assert program.run("-c", "-p", "go on", "-m", model).out == "Hello.\n"
+    assert program.inside("-c", "-p", "go on", "-m", model).out == "Hello.\n"
     assert_well_formed(program.log())
     kept = [message.text for message in program.messages() if message.role == "assistant"]
     assert kept[: len(said)] == said
@@ -143,11 +144,11 @@ def test_a_result_that_fits_on_no_disk_stays_in_the_view(
 def test_a_copy_that_a_crash_cut_short_is_made_whole(program: Program, small_disk: Callable[[Path, int], None]) -> None:
     small_disk(program.repo / ".deepagents", 1024)  # another file system: copies in place of links
     model = program.script({"calls": [LONG]}, HELLO)
-    program.run("-p", "hi", "-m", model, "--yolo")
+    program.inside("-p", "hi", "-m", model, "--yolo")
     (copy,) = (program.repo / ".deepagents" / "large_tool_results").rglob("*.txt")
     whole = copy.read_bytes()
     copy.write_bytes(whole[:1000])
-    assert program.run("-c", "-p", "again", "-m", model).out == "Hello.\n"
+    assert program.inside("-c", "-p", "again", "-m", model).out == "Hello.\n"
     assert copy.read_bytes() == whole
 
 
@@ -162,6 +163,6 @@ def test_what_fits_in_no_archive_stays_in_the_view(program: Program, small_disk:
     assert (done.code, done.result["compactions"]) == (0, 0), done.err
     assert "not compacted, all messages stay: cannot write " in done.err and "the disk is full" in done.err
     filler.unlink()
-    done = program.run("-c", "-p", "again", "-m", program.script(HELLO), *options[2:])
+    done = program.inside("-c", "-p", "again", "-m", program.script(HELLO), *options[2:])
     assert (done.code, done.result["compactions"]) == (0, 1), done.err
     assert "0 word word" in Path(done.result["archive"]).read_text()

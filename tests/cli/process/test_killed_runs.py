@@ -196,7 +196,7 @@ class Life:
     def go_on(self, model: str) -> None:
         """What follows a crash ends well, in the same session where there is one."""
         options = ("-m", model, "--context-window", "8000", "--output-format", "json")
-        done = self.program.run("-c", "-p", "And now?", *options)
+        done = self.program.inside("-c", "-p", "And now?", *options)
         if self.session is None:  # nothing was acknowledged, so there may be nothing to go on with
             assert done.code == 0 or "there is no session" in done.err
             return
@@ -253,8 +253,8 @@ def test_killed_where_files_are_copied_it_goes_on(
 
 
 def _kill_and_tell(program: Program, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Kills, and prints how often in which phase; all that matter must be among them."""
+    """Kills, and prints how often in which phase; those that last must be among them."""
     phases = _kill_often(program.full, seed, times=55)
     with capsys.disabled():
         print(f"\nseed {seed}: " + ", ".join(f"{phase} {count}" for phase, count in phases.most_common()))
-    assert {"model", "tools", "results", "compaction"} <= set(phases)
+    assert {"model", "tools", "compaction"} <= set(phases)

@@ -80,4 +80,4 @@ def test_every_odd_call_gets_one_short_answer(program: Program) -> None:
         if name in WRONG and name != "a command that fails":
             assert result["is_error"], name
     assert_well_formed(program.log())
-    assert program.run("-c", "-p", "go on", "-m", model).out == "Hello.\n"
+    assert program.inside("-c", "-p", "go on", "-m", model).out == "Hello.\n"

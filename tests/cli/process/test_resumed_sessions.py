@@ -35,7 +35,7 @@ def test_after_git_clean_the_session_and_its_files_are_back(program: Program) ->
     (pointer,) = pointers(program)
     program.git("clean", "-fdx", "--quiet")
     assert not (program.repo / ".deepagents").exists()
-    done = program.run("-c", "-p", "second", "-m", model)
+    done = program.inside("-c", "-p", "second", "-m", model)
     assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
     assert asked(program) == ["first", "second"]
     assert_in_project(program, pointer)
@@ -64,7 +64,7 @@ def test_a_removed_worktree_loses_nothing(program: Program) -> None:
     tree = program.repo.parent / "tree"
     program.git("worktree", "add", "--quiet", str(tree))
     model = program.script({"calls": [LONG]}, HELLO)
-    first = program.run("-p", "first", "-m", model, "--yolo", "--output-format", "json", cwd=tree).result
+    first = program.inside("-p", "first", "-m", model, "--yolo", "--output-format", "json", "-C", tree).result
     program.git("worktree", "remove", "--force", str(tree))
     program.git("worktree", "add", "--quiet", str(tree), "tree")
     second = program.run("-c", "-p", "second", "-m", model, "--output-format", "json", cwd=tree).result
@@ -75,17 +75,17 @@ def test_a_removed_worktree_loses_nothing(program: Program) -> None:
 
 def test_an_id_may_be_shortened_and_a_fork_leaves_the_session_alone(program: Program) -> None:
     model = program.script({"calls": [LONG]}, HELLO)
-    program.run("-p", "first", "-m", model, "--yolo")
+    program.inside("-p", "first", "-m", model, "--yolo")
     (old,) = program.sessions()
     done = program.run("-r", old[:15], "-p", "second", "-m", model, "--output-format", "json")
     assert (done.code, done.result["session_id"]) == (0, old)
-    done = program.run("-r", old, "--fork", "-p", "third", "-m", model, "--output-format", "json")
+    done = program.inside("-r", old, "--fork", "-p", "third", "-m", model, "--output-format", "json")
     new = done.result["session_id"]
     assert done.code == 0 and new != old
     assert asked(program, old) == ["first", "second"]
     assert asked(program, new) == ["first", "second", "third"]
     program.git("clean", "-fdx", "--quiet")
-    assert program.run("-c", "-p", "fourth", "-m", model).code == 0
+    assert program.inside("-c", "-p", "fourth", "-m", model).code == 0
     assert asked(program, new)[-1] == "fourth"
     assert_in_project(program, pointers(program, new)[0])
 
@@ -116,7 +116,7 @@ def test_a_session_in_use_is_copied_with_a_notice(program: Program) -> None:
     ],
 )
 def test_what_cannot_be_continued_is_said(program: Program, args: tuple[str, ...], code: int, message: str) -> None:
-    done = program.run("-p", "x", "-m", program.script(HELLO), "--output-format", "json", *args)
+    done = program.inside("-p", "x", "-m", program.script(HELLO), "--output-format", "json", *args)
     assert done.code == code
     assert message in done.err
     assert message in done.result["error"]["message"]
@@ -125,7 +125,7 @@ def test_what_cannot_be_continued_is_said(program: Program, args: tuple[str, ...
 
 def test_a_log_without_a_beginning_is_passed_over(program: Program) -> None:
     model = program.script(HELLO)
-    program.run("-p", "first", "-m", model)
+    program.inside("-p", "first", "-m", model)
     storage = program.storage
     for name, content in (("20990101-000000-aaaa", b""), ("20990101-000000-bbbb", b'{"id": "torn')):
         (storage.mirror / "sessions" / f"{name}.jsonl").write_bytes(content)

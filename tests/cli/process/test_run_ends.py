@@ -35,7 +35,7 @@ def test_a_limit_ends_the_run_and_the_session_goes_on(
     assert (done.code, done.result["subtype"], done.result["is_error"]) == (3, subtype, True)
     assert said in done.err
     assert_well_formed(program.log())
-    again = program.run("-c", "-p", "go on", "-m", program.script(HELLO), "--output-format", "json")
+    again = program.inside("-c", "-p", "go on", "-m", program.script(HELLO), "--output-format", "json")
     assert (again.code, again.result["session_id"]) == (0, done.result["session_id"])
     assert_well_formed(program.log())
 
@@ -62,7 +62,7 @@ def test_an_interrupt_ends_the_run_in_order_with_what_it_started(program: Progra
     log = program.log()
     assert_well_formed(log)
     assert [entry.kind for entry in log.entries[-3:]] == ["message", "message", "ended"], "a call has no result"
-    assert program.run("-c", "-p", "go on", "-m", model).out == "Hello.\n"
+    assert program.inside("-c", "-p", "go on", "-m", model).out == "Hello.\n"
 
 
 def test_what_an_answer_had_said_before_sigterm_is_kept(program: Program) -> None:
@@ -143,7 +143,7 @@ def test_each_denial_names_the_rule_that_allows_the_call(program: Program) -> No
 
 def test_what_no_rule_could_allow_names_none(program: Program) -> None:
     model = program.script({"calls": [call("execute", command="touch made")]}, HELLO)
-    done = program.run("-p", "do it", "-m", model, "--permission-mode", "plan")
+    done = program.inside("-p", "do it", "-m", model, "--permission-mode", "plan")
     assert done.code == 4
     assert "denied execute: in plan mode nothing is changed" in done.err
     assert "--allow" not in done.err
@@ -151,13 +151,15 @@ def test_what_no_rule_could_allow_names_none(program: Program) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "code"),
-    [("rate_limit", 75), ("connection", 75), ("auth", 1), ("overflow", 1)],
+    [("rate_limit", 75), ("server", 75), ("auth", 1), ("overflow", 1)],
 )
-def test_errors_of_the_provider_have_their_exit_codes(program: Program, kind: str, code: int) -> None:
+def test_errors_of_the_provider_have_their_exit_codes(
+    program: Program, monkeypatch: pytest.MonkeyPatch, kind: str, code: int
+) -> None:
     error = {"kind": kind, "message": f"sorry: {kind}", "retry_after": 0.01}
-    environ = program.with_env(DEEPAGENT_PROVIDER_RETRIES="1")
+    monkeypatch.setenv("DEEPAGENT_PROVIDER_RETRIES", "1")
     model = program.script({"error": error})
-    done = program.run("-p", "hi", "-m", model, "--output-format", "json", env=environ)
+    done = (program.run if kind == "auth" else program.inside)("-p", "hi", "-m", model, "--output-format", "json")
     assert (done.code, done.result["subtype"]) == (code, "error")
     assert done.result["error"] == {"kind": kind, "message": f"sorry: {kind}"}
     assert f"deepagent: sorry: {kind}" in done.err.splitlines()

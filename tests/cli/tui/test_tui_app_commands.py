@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deepagent.cli.slash import SLASH
 from deepagent.cli.tui.actions import Actions
-from tui_stage import Json, Screen, call, entries_of, on_screen, script
+from tui_stage import Json, Screen, call, entries_of, git, model_server, on_screen, read, script, write
 
 pytestmark = pytest.mark.usefixtures("workspace")
 
@@ -76,7 +75,7 @@ async def test_a_compaction_opens_to_its_summary_and_can_be_taken_back_there() -
         for prompt in ("one", "two", "three"):
             await screen.run(prompt)
         await screen.run("/compact")
-        screen.widgets("StepLine")[0].focus()
+        await screen.press("tab")
         await screen.press("enter")
         await screen.sees("We counted to three.", "❯ one", "❯ two", "u takes it back")
         await screen.press("u")
@@ -117,7 +116,7 @@ async def test_what_is_sent_during_a_compaction_is_sent_after_it() -> None:
 
 
 async def test_context_adds_up_to_the_gauge() -> None:
-    Path("a.txt").write_text("some text\n" * 200)
+    write("a.txt", "some text\n" * 200)
     steps = [{"text": "I read.", "calls": [call("read_file", path="a.txt")]}, {"text": "Read."}]
     async with on_screen(*steps, size=(100, 40), more={"usage": "estimate"}) as screen:
         await screen.run("read a.txt")
@@ -144,7 +143,7 @@ async def test_context_at_once_during_a_run() -> None:
         await screen.press("escape")
         await screen.say("/clear")
         await screen.sees("/clear waits until the run has ended; Esc stops it")
-        Path("go").touch()
+        write("go", "")
         await screen.settle()
         await screen.sees("Done.")
 
@@ -196,17 +195,23 @@ async def test_login_changes_the_model() -> None:
         await screen.run("one")
         session = screen.agent.session.id
         await screen.say("/login")
-        await screen.sees("Which model?", "paste an API key", "demo")
+        await screen.sees("Which model?", "1 paste an API key", "demo")
         await screen.press("escape")
         await screen.settle()
         assert "Which model?" not in screen.text
-        await screen.say("/login")
-        await screen.sees("Which model?")
-        await screen.press("end", "enter")
-        await screen.until(lambda: screen.app.footer.model == "demo")
-        await screen.settle()
-        assert screen.agent.session.id == session
-        assert "Answer 0." in screen.text
+        with model_server({"text": "Yes."}, {"text": "From the server."}) as server:
+            await screen.say("/login")
+            await screen.sees("Which model?", "another URL")
+            await screen.press("end", "up", "enter")
+            await screen.sees("A server that speaks OpenAI")
+            for value in (server.url, "some-model", ""):
+                await screen.say(value)
+            await screen.until(lambda: screen.app.footer.model == "some-model")
+            await screen.settle()
+            assert screen.agent.session.id == session
+            assert "Answer 0." in screen.text
+            await screen.run("two")
+            await screen.sees("From the server.")
 
 
 @pytest.mark.parametrize("command", ["/resume", "/sessions"])
@@ -244,10 +249,9 @@ async def test_resume_by_id_and_one_that_is_not_there() -> None:
 
 
 async def test_skills_and_memory() -> None:
-    folder = Path(".deepagents/skills/release-notes")
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: release-notes\ndescription: Writes [b]notes[/b].\n---\nWrite.\n")
-    Path("AGENTS.md").write_text("Use tabs.\n")
+    skill = "---\nname: release-notes\ndescription: Writes [b]notes[/b].\n---\nWrite.\n"
+    write(".deepagents/skills/release-notes/SKILL.md", skill)
+    write("AGENTS.md", "Use tabs.\n")
     async with on_screen() as screen:
         await screen.say("/skills")
         await screen.sees("Skills", "release-notes", "Writes [b]notes[/b].")
@@ -265,17 +269,17 @@ async def test_mode() -> None:
         await screen.say("/mode plan")
         await screen.sees(" plan ⇧Tab")
         await screen.run("write")
-        assert not Path("a").exists()
+        assert read("a") is None
 
 
 async def test_diff() -> None:
     async with on_screen() as screen:
         await screen.say("/diff")
         await screen.sees("This is no git repository")
-    for command in ("init -q", "-c user.name=a -c user.email=a@b commit -q --allow-empty -m first"):
-        subprocess.run(["git", *command.split()], check=True)
-    Path("a.txt").write_text("[/b] one\n")
-    subprocess.run(["git", "add", "a.txt"], check=True)
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    write("a.txt", "[/b] one\n")
+    git("add", "a.txt")
     async with on_screen() as screen:
         await screen.say("/diff")
         await screen.sees("Uncommitted changes", "+[/b] one")
@@ -296,13 +300,13 @@ async def test_export() -> None:
         await screen.run("one")
         await screen.say("/export talk.md")
         await screen.sees("Written: ")
-        text = Path("talk.md").read_text()
+        text = read("talk.md") or ""
         assert "one" in text
         assert "Answer 0." in text
         await screen.say("/export talk.md")
         await screen.sees("Not written: talk.md: File exists")
         await screen.say("/export")
-        await screen.until(lambda: Path(f"deepagent-{screen.agent.session.id}.md").exists())
+        await screen.until(lambda: read(f"deepagent-{screen.agent.session.id}.md"))
 
 
 @pytest.mark.parametrize("command", ["/quit", "/exit"])

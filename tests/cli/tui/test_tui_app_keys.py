@@ -1,13 +1,12 @@
-"""The keys of the whole screen: Esc, Ctrl+C in each of its states, leaving, modes, folding, help, and where typing goes."""
+"""The keys of the whole screen: Esc, Ctrl+C in each state, leaving, modes, folding, help, and where typing goes."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from deepagent.cli.tui.keys import KEYS
-from tui_stage import Screen, call, on_screen
+from tui_stage import Screen, call, on_screen, read, write
 
 pytestmark = pytest.mark.usefixtures("workspace")
 
@@ -106,7 +105,7 @@ async def test_modes_in_turn_and_the_next_call_obeys() -> None:
         await screen.press("shift+tab")
         assert " accept-edits ⇧Tab" in screen.text
         await screen.say("write three files")
-        await screen.until(lambda: Path("2.txt").exists())
+        await screen.until(lambda: read("2.txt") is not None)
         await screen.settle()
         seen: list[str] = []
         for _ in range(4):
@@ -122,14 +121,14 @@ async def test_a_mode_holds_from_the_next_call_on_during_a_run() -> None:
         await screen.until(lambda: screen.widgets("ToolCard"))
         await screen.press("shift+tab", "shift+tab", "shift+tab")
         assert screen.app.footer.mode == "plan"
-        Path("go").touch()
+        write("go", "")
         await screen.settle()
-        assert not Path("a.txt").exists()
+        assert read("a.txt") is None
         assert "✗ write_file  a.txt  denied: " in screen.text
 
 
 async def test_ctrl_o_unfolds_and_folds() -> None:
-    Path("a.txt").write_text("the text of a\n")
+    write("a.txt", "the text of a\n")
     async with on_screen({"calls": [call("read_file", path="a.txt")]}, {"text": "Read."}) as screen:
         await screen.run("read")
         assert "the text of a" not in screen.text
@@ -157,7 +156,7 @@ async def test_esc_goes_back_to_the_prompt_before_it_stops_a_run() -> None:
     async with on_screen(WAITS, **YOLO) as screen:
         await screen.say("begin")
         await screen.until(lambda: screen.widgets("ToolCard"))
-        screen.widgets("ToolCard")[0].focus()
+        await screen.press("tab")
         await screen.until(lambda: screen.escape == "back to the prompt")
         await screen.press("escape")
         await screen.until(lambda: screen.escape == "stop the run")
@@ -168,11 +167,11 @@ async def test_esc_goes_back_to_the_prompt_before_it_stops_a_run() -> None:
 
 
 async def test_what_is_typed_goes_to_the_prompt_whatever_has_the_focus() -> None:
-    Path("a.txt").write_text("one\n")
+    write("a.txt", "one\n")
     async with on_screen({"calls": [call("read_file", path="a.txt")]}, {"text": "Read."}) as screen:
         await screen.run("read")
-        screen.widgets("ToolCard")[0].focus()
-        await screen.pilot.pause()
+        await screen.press("tab")
+        assert screen.app.focused is screen.widgets("ToolCard")[0]
         await screen.write("next")
         assert screen.app.prompt.text == "next"
         assert screen.app.focused is screen.app.prompt
@@ -200,3 +199,21 @@ async def test_paging_scrolls_the_transcript_and_keeps_the_prompt() -> None:
         assert screen.app.prompt.text == "ab"
         await screen.press("pagedown")
         await screen.sees("Paragraph 59.")
+
+
+async def test_tab_on_the_empty_line_goes_to_the_cards_and_back() -> None:
+    for name in "ab":
+        write(f"{name}.txt", f"the text of {name}\n")
+    steps = [{"calls": [call("read_file", path=f"{name}.txt") for name in "ab"]}, {"text": "Read."}]
+    async with on_screen(*steps) as screen:
+        await screen.run("read")
+        for key in ("tab", "up", "enter"):
+            await screen.press(key)
+        await screen.sees("the text of a")
+        for key in ("down", "enter"):
+            await screen.press(key)
+        await screen.sees("the text of b")
+        for key in ("enter", "tab"):
+            await screen.press(key)
+        await screen.until(lambda: "the text of b" not in screen.text)
+        assert screen.app.focused is screen.app.prompt

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from deepagent.context.messages import text_of
-from tui_stage import Screen, call, on_screen
+from tui_stage import Screen, call, on_screen, read, write
 
 pytestmark = pytest.mark.usefixtures("workspace")
 
@@ -29,7 +28,7 @@ async def runs(screen: Screen, prompt: str = "begin") -> None:
 
 def go() -> None:
     """Lets the tool of `WAITS` come to its end."""
-    Path("go").touch()
+    write("go", "")
 
 
 async def test_a_turn() -> None:
@@ -109,14 +108,14 @@ async def test_allowing_once() -> None:
     async with on_screen(step, again, {"text": "Written."}) as screen:
         await screen.say("write")
         await screen.sees("Allow write_file?", "a.txt", "+ one", "+ two", "y allow once")
-        assert not Path("a.txt").exists()
+        assert read("a.txt") is None
         assert screen.escape == "say no"
         await screen.decide("y")
         await screen.sees("b.txt", "+ three")
-        assert Path("a.txt").read_text() == "one\ntwo\n"
+        assert read("a.txt") == "one\ntwo\n"
         await screen.decide("escape")
         await screen.settle()
-        assert not Path("b.txt").exists()
+        assert read("b.txt") is None
         assert screen.question is None
         assert screen.app.focused is screen.app.prompt
         assert "✗ write_file  b.txt  denied: the user said no" in screen.text
@@ -142,10 +141,10 @@ async def test_allowing_always() -> None:
         await screen.sees("a always in this session: execute(echo one >> log)")
         await screen.decide("a")
         await screen.sees("execute(echo two >> log)")
-        assert Path("log").read_text() == "one\none\n"
+        assert read("log") == "one\none\n"
         await screen.decide("n")
         await screen.settle()
-        assert Path("log").read_text() == "one\none\n"
+        assert read("log") == "one\none\n"
 
 
 async def test_typing_decides_nothing() -> None:
@@ -163,8 +162,24 @@ async def test_typing_decides_nothing() -> None:
         assert screen.question is not None
         await screen.decide("n")
         await screen.settle()
-        assert not Path("made").exists()
+        assert read("made") is None
         assert [text for role, text in said(screen) if role == "user"] == ["begin", "yes"]
+
+
+async def test_a_draft_waits_while_a_question_is_answered() -> None:
+    step = {"calls": [call("execute", command="touch made")], "delay": 0.2}
+    async with on_screen(step, {"text": "Made."}) as screen:
+        await screen.say("begin")
+        await screen.write("a draft")
+        await screen.sees("Allow execute?")
+        assert screen.escape == "to the question"
+        await screen.press("escape")
+        await screen.until(lambda: screen.escape == "say no")
+        await screen.decide("y")
+        await screen.sees("Made.")
+        assert read("made") is not None
+        assert screen.app.prompt.text == "a draft"
+        assert screen.app.focused is screen.app.prompt
 
 
 async def test_escape_stops_the_run_and_keeps_the_draft() -> None:

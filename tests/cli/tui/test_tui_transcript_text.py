@@ -10,7 +10,7 @@ from deepagent.cli.tui.text import cut, one_line, safe, spread, visible
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from transcript_host import CONTROLS, HOSTILE, MARKUP, WIDE
+from transcript_host import HOSTILE, MARKUP, WIDE
 
 ANY = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "C"], codec=None))
 
@@ -78,7 +78,3 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: int, words: bool) -> 
 )
 def test_lines_break_between_words(text: str, lines: list[str]) -> None:
     assert [text[start:end] for start, end in wrapped(text, 8, words=True)] == lines
-
-
-def test_controls_of_every_kind_are_in_the_sample() -> None:
-    assert {"\x1b", "\x07", "\x9b", "\u202e", "\ud800"} <= set(CONTROLS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import unicodedata
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from deepagent.agent.events import Answered, Gauge, GaugeChanged, RunStarted, ToolFinished
@@ -28,7 +28,12 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 MARKUP = "[/b] [=x,y] [data: /m?id=b] ["
-CONTROLS = "\x1b]52;c;aGk=\x07 \x1b]8;;http://e.x\x1b\\link \x1b[?1049l \x1bP1q\x1b\\ \x1b \x9b31m \u202e \u200b \U000e0041 \ud800"
+DANGER = "\x1b\x07\x9b\u202e\u200b\U000e0041\ud800"
+"""What must never reach the terminal."""
+CONTROLS = (
+    "\x1b]52;c;aGk=\x07 \x1b]8;;http://e.x\x1b\\link \x1b[?1049l \x1bP1q\x1b\\ \x1b \x9b31m "
+    "\u202e \u200b \U000e0041 \ud800"
+)
 WIDE = "日本語 👩‍👩‍👧 e\u0301 ｆｕｌｌ"
 HOSTILE = f"{MARKUP} {CONTROLS} {WIDE}"
 
@@ -61,7 +66,7 @@ class Host(App[None]):
 
 
 @asynccontextmanager
-async def hosted(size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Host, Pilot[None]]]:
+async def hosted(size: tuple[int, int] = (80, 24)) -> AsyncGenerator[tuple[Host, Pilot[None]]]:
     """The host while it runs."""
     app = Host()
     async with app.run_test(size=size) as pilot:
@@ -69,13 +74,13 @@ async def hosted(size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Host, 
 
 
 def screen(app: App[None]) -> list[str]:
-    """The rows of the screen."""
-    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+    """The rows of the screen, without the column of the scrollbar."""
+    return [strip.text[:-1].rstrip() for strip in app.screen._compositor.render_strips()]
 
 
 def rows(app: App[None]) -> list[str]:
     """The rows of the screen that say something."""
-    return [row.rstrip() for row in screen(app) if row.strip()]
+    return [row for row in screen(app) if row]
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 10) -> None:
@@ -97,7 +102,7 @@ def neutral(app: App[None]) -> bool:
     """Whether the screen holds nothing that a terminal acts on or cannot encode."""
     text = "".join(screen(app))
     text.encode()
-    return not any(unicodedata.category(c) in ("Cc", "Cs") or c in "\u202e\u200b\U000e0041" for c in text)
+    return not any(unicodedata.category(c) == "Cc" or c in DANGER for c in text)
 
 
 def widgets(app: App[None], kind: str) -> list[Widget]:

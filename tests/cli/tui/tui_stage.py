@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deepagent.agent.workspace import Workspace, find_workspace
 from deepagent.cli.options import RunOptions
@@ -19,10 +22,12 @@ from deepagent.context.log import load
 from deepagent.context.messages import Message
 from deepagent.context.storage import log_name
 from textual import events
-from textual.geometry import Size
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from ...server import ModelServer
 
 Json = dict[str, Any]
 _PATIENCE = 20
@@ -32,6 +37,22 @@ _PATIENCE = 20
 def call(name: str, **arguments: object) -> Json:
     """A tool call of a script."""
     return {"name": name, "arguments": arguments}
+
+
+def write(path: str, text: str) -> None:
+    """Writes a file of the workspace, its folders included."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def read(path: str) -> str | None:
+    """The text of a file of the workspace; None where there is none."""
+    return Path(path).read_text() if Path(path).exists() else None
+
+
+def git(*args: str) -> None:
+    """Runs git in the workspace."""
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@localhost", *args], check=True, capture_output=True)
 
 
 def script(folder: Path, *steps: Mapping[str, object], **more: object) -> str:
@@ -71,7 +92,7 @@ class Screen:
         end = time.monotonic() + _PATIENCE
         while not so():
             assert time.monotonic() < end, f"{what}\n{self.text}"
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
 
     async def sees(self, *texts: str) -> None:
         """Waits until all of these texts stand on the screen."""
@@ -115,9 +136,7 @@ class Screen:
 
     async def resize(self, width: int, height: int) -> None:
         """Makes the terminal so large."""
-        size = Size(width, height)
-        self.app.post_message(events.Resize(size, size, size))
-        await self.pilot.pause()
+        await self.pilot.resize_terminal(width, height)
 
     # What is behind it
 
@@ -158,6 +177,21 @@ def entries_of(session: str) -> tuple[Entry, ...]:
     """A session's log, read from the disk."""
     name = log_name(session)
     return load(name, workspace_here().storage().read(name)).entries
+
+
+@contextmanager
+def model_server(*answers: object) -> Generator[ModelServer]:
+    """A model server of this machine that gives these answers."""
+    spec = importlib.util.spec_from_file_location("deepagent_tests_server", Path(__file__).parents[2] / "server.py")
+    assert spec and spec.loader
+    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
+    if not hasattr(module, "ModelServer"):
+        spec.loader.exec_module(module)
+    server: ModelServer = module.ModelServer(*answers)
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 @asynccontextmanager
