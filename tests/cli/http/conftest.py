@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]  # test folders are no packages
+sys.path.insert(0, str(Path(__file__).parent))  # for `http_program`: test folders are no packages
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for `schemas`
 
 from deepagent.cli.main import dispatch
 from http_program import CODE, KEY, ROOT, TEST, Done, Place
