@@ -26,7 +26,7 @@ from ..context.entries import (
     Usage,
     UsageReported,
 )
-from ..context.facts import ADDED, EXIT_CODE, REMOVED
+from ..context.facts import ADDED, EXIT_CODE, REMOVED, SECONDS, SUMMARY
 from ..context.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
 from .events import (
     Answered,
@@ -49,7 +49,7 @@ _NOTHING = Usage(input=0, output=0)
 _DENIED = re.compile(r"Not allowed: (.*?)\. Do not try this call again", re.DOTALL)
 _INTERRUPTED = "Interrupted: "
 _SENTENCE = re.compile(r"\.\s|\n")
-_SUMMARY = 100
+_LONGEST = 100
 """Characters of a summary that is made from a result's first sentence."""
 
 
@@ -138,7 +138,7 @@ class _Replay:
             call = ToolCall(id=message.call_id, name=message.tool, arguments={})
         if message.is_error and (denied := _DENIED.match(text_of(message))):
             yield Denied(call=call, rule="", reason=denied[1])
-        seconds = message.log.get("seconds")
+        seconds = message.log.get(SECONDS)
         yield ToolFinished(
             call=call,
             message=message,
@@ -155,10 +155,12 @@ class _Replay:
 
 
 def _summary(message: ToolMessage) -> str:
-    """A line for people about a result: as near to what its tool had said as the log allows."""
+    """A line for people about a result; older logs do not have it, and the nearest that they allow is made."""
     text, log = text_of(message), message.log
+    if isinstance(summary := log.get(SUMMARY), str):
+        return summary
     if message.is_error:
-        return "interrupted" if text.startswith(_INTERRUPTED) else _SENTENCE.split(text, maxsplit=1)[0][:_SUMMARY]
+        return "interrupted" if text.startswith(_INTERRUPTED) else _SENTENCE.split(text, maxsplit=1)[0][:_LONGEST]
     match log.get(EXIT_CODE), log.get("signal"), log.get(ADDED), log.get(REMOVED):
         case int(code), _, _, _:
             return f"exit {code}"

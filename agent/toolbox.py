@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..context.facts import SECONDS, SUMMARY
 from ..context.ladder import Ladder
 from ..context.messages import AssistantMessage, Pointer, Text, ToolCall, ToolMessage, clean, new_id, timestamp
 from ..context.session import Session
@@ -174,7 +175,7 @@ class Toolbox:
             tool=item.call.name,
             content=(Text(text=clean(item.result.text)),),
             is_error=item.result.is_error,
-            log=item.result.log,
+            log={**item.result.log, SUMMARY: item.result.summary, SECONDS: round(item.seconds, 3)},
         )
 
     def _tell(self, item: _Finished, message: ToolMessage, run: RunState) -> None:

@@ -15,6 +15,8 @@ from .messages import Message, ToolMessage, text_of
 
 PATH, ADDED, REMOVED, COMMAND, EXIT_CODE = "path", "added", "removed", "command", "exit_code"
 """What tools write into `ToolMessage.log`: a path; lines added and removed in it; a command and its exit code."""
+SUMMARY, SECONDS = "summary", "seconds"
+"""What is noted there of every call: a line for people, and how long the tool ran."""
 
 _CHECK = re.compile(
     r"\b(py\.?test|unittest|tox|nox|make|ninja|cmake|ctest|cargo|npm|pnpm|yarn|jest|vitest|go (test|build|vet)"

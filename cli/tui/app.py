@@ -160,7 +160,9 @@ class DeepagentApp(Frame):
             return
         self.footer.model = _short(opened.agent.parts.model.name)
         self.footer.mode = self.conversation.mode or opened.agent.parts.settings.permissions.mode
-        self._set_gauge(opened.agent.gauge())
+        from ...agent.events import GaugeChanged
+
+        self.presenter.show(GaugeChanged(gauge=opened.agent.gauge()))
         if replay:
             from ...agent.replay import events_of
 

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice, takewhile
 
 from markdown_it.token import Token
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class_by_name
+from pygments.token import _TokenType
+from pygments.util import ClassNotFound
 from rich.cells import cell_len
 from textual.content import Span
-from textual.highlight import highlight
+from textual.highlight import HighlightTheme
 from textual.style import Style
 
 from .lines import Row, wrapped
@@ -74,6 +80,49 @@ def _cut(piece: Inline, start: int, end: int) -> Inline:
     """Characters `start` to `end` of a piece, its styles with them."""
     inside = (Span(max(0, s.start - start), min(end, s.end) - start, s.style) for s in piece.spans)
     return Inline(piece.text[start:end], tuple(span for span in inside if span.start < span.end))
+
+
+def _lines(piece: Inline) -> Iterator[Inline]:
+    """The lines of a piece, each with its styles."""
+    spans = sorted(piece.spans, key=lambda span: span.start)
+    start = begin = 0
+    for text in piece.text.split("\n"):
+        end = start + len(text)
+        while begin < len(spans) and spans[begin].end <= start:
+            begin += 1
+        mine = takewhile(lambda span, end=end: span.start < end, islice(spans, begin, None))
+        yield _cut(Inline(text, tuple(Span(s.start - start, s.end - start, s.style) for s in mine)), 0, len(text))
+        start = end + 1
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    """What reads the tokens of a language; looking for it takes long."""
+    try:
+        return find_lexer_class_by_name(language)(stripnl=False)
+    except ClassNotFound:
+        return None
+
+
+def _coloured(code: str, language: str) -> Inline:
+    """Code in the colours of its language, the theme's own."""
+    lexer = _lexer(language)
+    if lexer is None:
+        return Inline(code)
+    spans: list[Span] = []
+    at = 0
+    for kind, text in lexer.get_tokens(code):
+        if style := _style_of(kind):
+            spans.append(Span(at, at + len(text), style))
+        at += len(text)
+    return Inline(code, tuple(spans))
+
+
+@cache
+def _style_of(kind: _TokenType) -> str:
+    while kind not in HighlightTheme.STYLES and kind.parent is not None:
+        kind = kind.parent
+    return HighlightTheme.STYLES.get(kind, "")
 
 
 def has_table(tokens: Iterable[Token]) -> bool:
@@ -155,24 +204,18 @@ class _Writer:
         self.rows.append(Row(text, "muted" if kind == "muted" else "plain", first=first, rest=rest))
 
     def _text(self, piece: Inline, style: str = "") -> None:
-        start = 0
-        for line in piece.text.split("\n"):
-            part = _cut(piece, start, start + len(line))
-            spans = (Span(0, len(line), style), *part.spans) if style else part.spans
+        for line in _lines(piece):
+            spans = (Span(0, len(line.text), style), *line.spans) if style else line.spans
             first, rest = self._prefix()
-            self.rows.append(Row(line, spans=spans, first=first, rest=rest, words=True))
-            start += len(line) + 1
+            self.rows.append(Row(line.text, spans=spans, first=first, rest=rest, words=True))
 
     def _code(self, token: Token) -> None:
         code = token.content.rstrip("\n").expandtabs(4)
         language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
-        if language and len(code) <= _HIGHLIGHTED:
-            lines = [(line.plain, tuple(line.spans)) for line in highlight(code, language=language).split("\n")]
-        else:
-            lines = [(line, ()) for line in code.split("\n")]
-        for text, spans in lines:
+        pieces = _coloured(code, language) if language and len(code) <= _HIGHLIGHTED else Inline(code)
+        for line in _lines(pieces):
             first, rest = self._prefix()
-            self.rows.append(Row(text, "code", spans, first=f"{first} ", rest=f"{rest} "))
+            self.rows.append(Row(line.text, "code", line.spans, first=f"{first} ", rest=f"{rest} "))
 
     def _item(self) -> None:
         number = self.lists[-1]

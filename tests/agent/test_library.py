@@ -98,7 +98,7 @@ def test_the_runtime_gives_a_tool_files_session_and_display(workspace: Path) -> 
         events = agent.invoke("look").events
         finished = next(event for event in events if isinstance(event, ToolFinished))
         assert text_of(finished.message) == "one call_0_0 True"
-        assert (finished.summary, dict(finished.message.log)) == ("looked", {"n": 1})
+        assert (finished.summary, finished.message.log["n"]) == ("looked", 1)
         assert [event.data for event in events if isinstance(event, ToolOutput)] == [b"looking"]
         assert [event.items[0].text for event in events if isinstance(event, TodosChanged)] == ["look"]
 

@@ -30,7 +30,9 @@ def assert_refused(run: Callable[..., Done], *args: str, code: int, said: str) -
 
 
 def test_no_prompt(program: Program) -> None:
-    assert_refused(program.run, "-p", code=2, said="there is no prompt")
+    assert_refused(program.inside, "-p", code=2, said="there is no prompt")
+    done = program.run("-p", "--output-format", "json")
+    assert (done.code, done.result["error"]["kind"]) == (2, "usage")
 
 
 def test_no_model_and_no_key(program: Program) -> None:

@@ -22,10 +22,8 @@ def only_session() -> str:
 
 
 def talk_of(screen: Screen) -> list[str]:
-    """What the transcript shows from the first request on, without the times that tools took."""
-    lines = screen.text.split("\n")
-    start = next(at for at, line in enumerate(lines) if line.startswith(" ❯ "))
-    return [line.removesuffix(" s").rstrip(" .0123456789") if line[1:2] in "●◐○✗" else line for line in lines[start:-6]]
+    """What the transcript shows from the first request on."""
+    return screen.text[screen.text.index("\n ❯ ") : screen.text.index("\n───")].rstrip().split("\n")
 
 
 async def test_enter_on_the_empty_line_goes_on_with_the_last_session() -> None:

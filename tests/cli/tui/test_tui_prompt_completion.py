@@ -236,6 +236,7 @@ def test_search_that_goes_on_finds_what_a_fresh_one_finds() -> None:
         assert going_on.best(letters, 99) == PathSearch(paths).best(letters, 99)
 
 
+@pytest.mark.long
 def test_search_takes_no_time_whatever_was_typed() -> None:
     search = PathSearch(["a" * 4000] * 20 + [f"src/module_{n}/file_{n}.py" for n in range(50_000)])
     begun = time.process_time()

@@ -64,6 +64,7 @@ async def test_small_paste_stands_in_the_input_as_it_is() -> None:
         assert app.input.text == ""
 
 
+@pytest.mark.long
 async def test_two_megabytes_are_pasted_and_sent_within_a_second() -> None:
     app = Host()
     async with app.run_test() as pilot:

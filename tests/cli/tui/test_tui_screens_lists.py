@@ -110,6 +110,7 @@ async def test_hostile_titles_are_shown_as_they_are(place: Workspace, size: tupl
         assert "1 in this workspace" in lines(app)[0]
 
 
+@pytest.mark.long
 async def test_five_hundred_sessions_are_quick(place: Workspace) -> None:
     one = add_session(place, "number 0")
     folder = place.mirror / "sessions"
@@ -182,6 +183,7 @@ def _style_of(app: Host, word: str) -> object:
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.long
 async def test_a_text_of_megabytes_scrolls_and_hostile_lines_stay_text(size: tuple[int, int]) -> None:
     body = [f"{HOSTILE if number % 20 == 0 else 'plain text'} {number}" for number in range(40_001)]
     start = time.perf_counter()

@@ -171,6 +171,7 @@ def test_diffs() -> None:
     assert diff_rows("edit_file", {"old_string": 1, "new_string": "x"}) == []
 
 
+@pytest.mark.long
 def test_diffs_are_bounded() -> None:
     many = "\n".join(["same"] * 100_000)
     began = time.process_time()
@@ -180,6 +181,7 @@ def test_diffs_are_bounded() -> None:
     assert capped[-1].text == "… 199,801 more lines"
 
 
+@pytest.mark.long
 async def test_ten_thousand_lines_are_fast() -> None:
     async with hosted() as (app, pilot):
         began = time.process_time()

@@ -62,6 +62,7 @@ async def test_who_scrolled_up_is_left_alone() -> None:
         await sees(pilot, "line 149")
 
 
+@pytest.mark.long
 async def test_five_thousand_entries_cost_no_more_than_those_that_are_seen() -> None:
     async with hosted() as (app, pilot):
         began = time.process_time()
