@@ -156,7 +156,7 @@ class DeepagentApp(Frame):
         """Shows what was just opened: footer, start panel, and what was said before."""
         self._look_around(opened)
         if opened.agent is None:
-            self.start_panel.show_login()
+            self.start_panel.show_login(focus=not self.prompt.text)  # who is typing goes on
             return
         self.footer.model = _short(opened.agent.parts.model.name)
         self.footer.mode = self.conversation.mode or opened.agent.parts.settings.permissions.mode

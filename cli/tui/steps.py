@@ -63,7 +63,8 @@ class Step:
         before, after = self.entry.tokens_before, self.entry.tokens_after
         share = f" ({before / self.window:.0%} → {after / self.window:.0%})" if self.window else ""
         share = share.replace("% →", " →").replace("%)", " %)")
-        took = " ".join([f"{self.seconds:.0f} s"] * (self.seconds >= 0.5) + [f"${self.cost or 0:.2f}"] * bool(self.cost))
+        seconds = [f"{self.seconds:.0f} s"] if self.seconds >= 0.5 else []
+        took = " ".join([*seconds, *([f"${self.cost:.2f}"] if self.cost else [])])
         parts = [
             f"compaction {self.number}" + (", taken back" if self.undone else ""),
             f"{tokens(before)} → {tokens(after)}{unit}{share}",

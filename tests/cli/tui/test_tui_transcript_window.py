@@ -6,6 +6,7 @@ import asyncio
 import time
 from functools import partial
 
+import pytest
 from deepagent.cli.tui.answers import Answer, AnswerText
 from deepagent.cli.tui.lines import Lines, Row
 from deepagent.cli.tui.messages import NoticeLine
