@@ -27,7 +27,7 @@ from ..context.entries import (
     UsageReported,
 )
 from ..context.facts import ADDED, EXIT_CODE, REMOVED, SECONDS, SUMMARY
-from ..context.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
+from ..context.messages import AssistantMessage, Message, Pointer, ToolCall, ToolMessage, UserMessage, text_of
 from .events import (
     Answered,
     ArgumentsShortened,
@@ -73,7 +73,7 @@ class _Replay:
     reports: dict[str, UsageReported] = field(default_factory=dict[str, UsageReported])
     """What answers used, by message; the report stands before the answer."""
 
-    def events(self, entry: Entry) -> Iterator[Event]:  # noqa: PLR0912 - one line a kind
+    def events(self, entry: Entry) -> Iterator[Event]:
         """What one entry says."""
         match entry:
             case SessionStarted(session=session):
@@ -83,12 +83,7 @@ class _Replay:
             case UsageReported(message=str(message)):
                 self.reports[message] = entry
             case Offloaded(blocks=blocks):
-                for block in blocks:
-                    pointer = block.pointer
-                    shown = len(pointer.shown) // 4
-                    yield Offloading(
-                        path=pointer.path, tokens=pointer.tokens, shown_tokens=shown, message=block.message
-                    )
+                yield from (_offloading(block.pointer, block.message) for block in blocks)
             case Shortened(stubs=stubs, tokens_saved=saved):
                 yield ArgumentsShortened(count=len(stubs), tokens_saved=saved)
             case Compacted(archive=archive):
@@ -138,6 +133,7 @@ class _Replay:
             call = ToolCall(id=message.call_id, name=message.tool, arguments={})
         if message.is_error and (denied := _DENIED.match(text_of(message))):
             yield Denied(call=call, rule="", reason=denied[1])
+        yield from (_offloading(block, message.id) for block in message.content if isinstance(block, Pointer))
         seconds = message.log.get(SECONDS)
         yield ToolFinished(
             call=call,
@@ -152,6 +148,10 @@ class _Replay:
         self.calls.clear()
         outcome = cast(Outcome, reason if reason in get_args(Outcome) else "error")
         return RunEnded(outcome=outcome, text="", turns=0, usage=_NOTHING, cost=None, compactions=0)
+
+
+def _offloading(pointer: Pointer, message: str) -> Offloading:
+    return Offloading(path=pointer.path, tokens=pointer.tokens, shown_tokens=len(pointer.shown) // 4, message=message)
 
 
 def _summary(message: ToolMessage) -> str:

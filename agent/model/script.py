@@ -3,6 +3,7 @@ describes it for people; playing it is the business of `agent.model.scripted`.""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -140,10 +141,11 @@ def script_of(data: Mapping[str, object], *, source: str = "script") -> Script:
 def load_script(path: Path) -> Script:
     """The script in the file `path`. Raises `ConfigError` where it cannot be read or is not one."""
     try:
-        data: object = yaml.safe_load(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        data: object = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)  # YAML splits \ud83d\ude00
     except OSError as error:
         raise ConfigError(f"The script {path} cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"The script {path} is neither YAML nor JSON: {error}") from error
     if not isinstance(data, dict):
         raise ConfigError(f"The script {path} must be a mapping with `steps`")

@@ -143,6 +143,9 @@ class DeepagentApp(Frame):
             self._show_opened(opened, replay=replay)
         self._opening = False
         early, self._early = self._early, []
+        if early and self._problem and self.conversation.agent is None:
+            self.prompt.show("\n".join(early))
+            early = []
         for text in early:
             self._submit(text)
         self._show_state()

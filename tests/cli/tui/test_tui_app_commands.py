@@ -257,7 +257,7 @@ async def test_skills_and_memory() -> None:
         await screen.sees("Skills", "release-notes", "Writes [b]notes[/b].")
         await screen.press("escape")
         await screen.say("/memory")
-        await screen.sees("Memory", "AGENTS.md", "1 line")
+        await screen.sees("Memory", "10 bytes", "1 line")
         await screen.press("q")
         assert screen.app.prompt.text == ""
 

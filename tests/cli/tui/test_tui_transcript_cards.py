@@ -340,16 +340,18 @@ async def test_a_result_that_is_new_needs_no_line_for_its_pointer() -> None:
         assert "freed" not in await sees(pilot, "◐ read_file")
 
 
-async def test_an_opened_card_stays_where_it_is() -> None:
+@pytest.mark.parametrize(("count", "at_top"), [(3, False), (100, True)])
+async def test_an_opened_card_is_seen_from_its_beginning(count: int, at_top: bool) -> None:
+    """It stays where it is if all of it can be seen there."""
     async with hosted() as (app, pilot):
         for number in range(30):
             one = call("read_file", f"c{number}", path=f"f{number}")
-            app.presenter.show(finished(one, "\n".join(["row"] * 100), id=f"t{number}"))
+            app.presenter.show(finished(one, "\n".join(["row"] * count), id=f"t{number}"))
         await sees(pilot, "f29")
-        at = next(at for at, row in enumerate(screen(app)) if "f20" in row)
+        at = next(at for at, row in enumerate(screen(app)) if "f15" in row)
         await pilot.click(offset=(5, at))
-        await sees(pilot, "row")
-        assert "f20" in screen(app)[at]
+        at = 0 if at_top else at
+        await until(pilot, lambda: "f15" in screen(app)[at] and "row" in screen(app)[at + 3])
         await pilot.click(offset=(5, at))
         await until(pilot, lambda: "row" not in "\n".join(rows(app)))
         app.presenter.show(Noticed(text="the newest"))
