@@ -99,7 +99,15 @@ async def test_a_search_never_holds_the_loop(make_backend: MakeBackend, workspac
 
 
 def _engines() -> list[int]:
-    return [child.pid for child in psutil.Process().children() if "backends.scan" in " ".join(child.cmdline())]
+    return [child.pid for child in psutil.Process().children() if "backends.scan" in _command(child)]
+
+
+def _command(process: psutil.Process) -> str:
+    """Empty for a process that has ended meanwhile, or was not waited for yet."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 async def test_a_module_of_the_workspace_is_not_imported(make_backend: MakeBackend, workspace: Path) -> None:
