@@ -46,8 +46,8 @@ def _run_on_screen(folder: Path, shop: Path) -> int:
     from .tui.launch import run_screen
 
     os.environ["DEEPAGENT_HOME"] = str(folder / "user")
-    flags: dict[str, object] = {"model": f"scripted:{_paced(folder)}", "context.window": WINDOW}
-    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, flags=flags))
+    flags: dict[str, object] = {"model": "demo", "context.window": WINDOW}
+    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, demo=_paced(folder), flags=flags))
 
 
 def _paced(folder: Path) -> Path:

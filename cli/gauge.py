@@ -19,14 +19,19 @@ def tokens(number: int) -> str:
     return f"{number / 1_000_000:.1f}M"
 
 
-def gauge_line(gauge: Gauge) -> str:
-    """`~3.9k/200k 2% [▪················│··] 85% · $0.00`; `~` marks what is not the provider's own figure."""
+def gauge_line(gauge: Gauge, *, short: bool = False) -> str:
+    """`~3.9k/200k 2% [▪················│··] 85% · $0.00`; `~` marks what is not the provider's own figure.
+
+    The short form ends with the first percentage.
+    """
     mark = "" if gauge.source == "reported" else "~"
     share = gauge.used / gauge.window
     trigger = gauge.trigger / gauge.window
     cost = "" if gauge.cost is None else f" · ${gauge.cost:.2f}"
-    used = f"{mark}{tokens(gauge.used)}/{tokens(gauge.window)}"
-    return f"{used} {share:.0%} [{_bar(share, trigger)}] {trigger:.0%}{cost}"
+    used = f"{mark}{tokens(gauge.used)}/{tokens(gauge.window)} {share:.0%}"
+    if short:
+        return used
+    return f"{used} [{_bar(share, trigger)}] {trigger:.0%}{cost}"
 
 
 def _bar(share: float, trigger: float) -> str:

@@ -13,7 +13,7 @@ from ..agent.credentials import load_credentials
 from ..agent.sessions import Choice
 from ..agent.workspace import Workspace, find_workspace
 from .first_steps import default_model
-from .options import DEMO_SCRIPT, RunOptions
+from .options import RunOptions
 from .settings import LoadedSettings, load_settings
 
 
@@ -63,6 +63,6 @@ class Opener:
         if settings.model is None:
             return Opened(workspace=workspace, loaded=loaded, agent=None)
         choice = Choice(session=session, fork=options.fork and session is not None, persist=options.persist)
-        extras = Extras(add_dirs=options.add_dirs, demo=DEMO_SCRIPT, interactive=self.interactive)
+        extras = Extras(add_dirs=options.add_dirs, demo=options.demo, interactive=self.interactive)
         agent = build(settings, workspace, environ=os.environ, choice=choice, extras=extras)
         return Opened(workspace=workspace, loaded=loaded, agent=agent)

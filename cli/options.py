@@ -32,5 +32,7 @@ class RunOptions:
     persist: bool = True
     trust: bool = False
     debug: Path | None = None
+    demo: Path = DEMO_SCRIPT
+    """What the model `demo` plays."""
     flags: dict[str, object]
     """Settings by their keys, for `cli.settings`."""

@@ -102,7 +102,8 @@ def _talk(view: View, counter: Counter) -> Iterable[Row]:
                 _result(message, tokens, reads, results)
     if view.head is not None:
         kept = len(view.head.requests)
-        yield Row(name=f"Summary, with {kept} requests word for word", tokens=head, note=view.head.archive)
+        name = f"Summary, with {kept} request{'' if kept == 1 else 's'} word for word"
+        yield Row(name=name, tokens=head, note=view.head.archive)
     yield asked.row()
     yield reads.row()
     yield results.row()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...context.archive_text import write_message
+from ..overview import shown_folder
 from ..slash import SLASH, Slash
 
 if TYPE_CHECKING:
@@ -138,7 +139,10 @@ class Actions:
         if opened is None:
             return
         memory = find_memory(opened.workspace, opened.loaded.settings.memory)
-        lines = [f"{file.path}  {file.bytes:,} bytes{', cut' if file.cut else ''}" for file in memory.files]
+        root = opened.workspace.root
+        lines = [
+            f"{_near(root, file.path)}  {file.bytes:,} bytes{', cut' if file.cut else ''}" for file in memory.files
+        ]
         lines += [f"! {notice}" for notice in memory.notices]
         self._app.push_screen(ListScreen("Memory", lines or ["There is no AGENTS.md here."]))
 
@@ -189,3 +193,8 @@ class Actions:
             self._say(f"Not written: {path}: {error.strerror}")
         else:
             self._say(f"Written: {path.resolve()}")
+
+
+def _near(root: Path, path: Path) -> str:
+    """A path as short as it can be told: from the workspace, or from home."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else shown_folder(path)

@@ -12,12 +12,14 @@ import re
 import signal
 from importlib import import_module
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, cast
 
 from textual import on, work
 
 from ..options import PICK, RunOptions
 from ..slash import parse_slash
+from ..terminal import plain
 from .approval import ApprovalCard
 from .frame import MODES, Frame
 from .login import LoginPanel, LoginResult
@@ -53,6 +55,8 @@ class DeepagentApp(Frame):
         """The user chose the demo, which works in a repository of its own."""
         self.farewell = ""
         """What is left in the scrollback after leaving."""
+        self.crash = ""
+        """What went wrong, if a bug ended the screen."""
 
     # ---------------------------------------------------------------- start
 
@@ -114,6 +118,16 @@ class DeepagentApp(Frame):
         """Takes known secrets out of what is written down."""
         agent = self._conversation.agent if self._conversation else None
         return agent.parts.masker.mask(text) if agent else text
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Ends the screen because of a bug. What Textual would print shows every local variable, keys among them."""
+        if self._exception is None:
+            self.crash = plain(self._mask("".join(format_exception(error))))
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Leaves; `launch` says why."""
+        self._close_messages_no_wait()
 
     @on(PromptArea.Restored)
     def _restored(self, message: PromptArea.Restored) -> None:

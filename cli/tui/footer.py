@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _KEYS = "? keys  / commands  @ files  ⇧Enter or Ctrl+J newline"
 _KEYS_BUSY = "Enter steers  Tab queues  ↑ takes back"
+_BAR = 64
+"""Cells from which the gauge has its bar."""
 
 
 class Footer(Vertical):
@@ -30,7 +32,7 @@ class Footer(Vertical):
     }
     Footer Horizontal { height: 1; }
     Footer .left { width: 1fr; text-overflow: ellipsis; text-wrap: nowrap; }
-    Footer .right { width: auto; text-wrap: nowrap; }
+    Footer .right { width: auto; max-width: 100%; margin: 0 0 0 2; text-wrap: nowrap; text-overflow: ellipsis; }
     Footer #gauge.-high { color: $warning; }
     Footer #gauge.-full { color: $error; }
     """
@@ -74,7 +76,7 @@ class Footer(Vertical):
             return
         from ..gauge import gauge_line
 
-        self._show("#gauge", gauge_line(gauge))
+        self._show("#gauge", gauge_line(gauge, short=self.size.width < _BAR))
         line = self.query_one("#gauge", Static)
         line.set_class(gauge.used >= gauge.trigger * 0.8, "-high")
         line.set_class(gauge.used >= gauge.trigger, "-full")
@@ -82,6 +84,10 @@ class Footer(Vertical):
     def _show(self, selector: str, text: str) -> None:
         if self.is_attached:
             self.query_one(selector, Static).update(safe(text))
+
+    def on_resize(self) -> None:
+        """Shows a shorter gauge where there is no room for its bar."""
+        self.watch_gauge()
 
     def on_mount(self) -> None:
         """Shows what was set before."""

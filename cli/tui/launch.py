@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..options import RunOptions
 from .app import DeepagentApp
 
@@ -12,6 +14,8 @@ def run_screen(options: RunOptions) -> int:
     code = app.run()
     if app.farewell:
         print(app.farewell)
+    if app.crash:
+        print(f"\n{app.crash}\nThis is a bug of deepagent; what was said is kept.", file=sys.stderr)
     if app.demo_wanted:
         from ..demo import run_demo
 

@@ -32,7 +32,7 @@ class ListScreen(Screen[None]):
         """With `diff`, lines that were added, removed, or say where we are have colours of their own."""
         super().__init__()
         self._title = title
-        self._rows = list(_diff_rows(lines) if diff else map(Row, lines))
+        self._rows = list(_diff_rows(lines) if diff else (Row(line, words=True) for line in lines))
 
     def compose(self) -> ComposeResult:
         count = f"{len(self._rows):,} line{'' if len(self._rows) == 1 else 's'}"

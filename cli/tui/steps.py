@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -16,6 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from ..gauge import tokens
+from ..overview import shown_folder
 from .folding import Fold
 from .lines import Lines, Row, rows_of
 from .text import FAINT, one_line, safe
@@ -121,14 +123,17 @@ class StepLine(Fold):
 
 def _rows(step: Step) -> list[Row]:
     entry = step.entry
-    rows = [Row(f"{entry.messages:,} messages archived in {step.archive}", "muted")]
-    if entry.reason in _WHY:
-        rows[0] = Row(f"{rows[0].text}; {_WHY[entry.reason]}", "muted")
+    why = f"; {_WHY[entry.reason]}" if entry.reason in _WHY else ""
+    rows = [
+        Row(f"{entry.messages:,} messages archived{why}", "muted"),
+        Row(f"archive: {shown_folder(Path(step.archive))}", "muted"),
+    ]
     for word, paths in (("changed", entry.files_changed), ("read", entry.files_read)):
         if paths:
-            rows.append(Row(f"files {word}: {', '.join(paths)}", "muted"))
+            rows.append(Row(f"files {word}: {', '.join(paths)}", "muted", words=True))
     rows += [Row(""), Row(f"Requests kept word for word, {len(step.requests)} of {step.asked}")]
-    rows += [Row(f"❯ {one_line(text[:_REQUEST])}", "muted") for text in step.requests]
+    requests = (one_line(text[:_REQUEST]) for text in step.requests)
+    rows += [Row(text, "muted", first="❯ ", rest="  ", words=True) for text in requests]
     rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *rows_of(entry.summary.strip(), "muted", words=True)]
     if step.newest and not step.undone:
         rows += [Row(""), Row("u takes it back")]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from deepagent.agent.workspace import Workspace, find_workspace
 from deepagent.cli.options import RunOptions
+from deepagent.cli.tui.answers import AnswerText
 from deepagent.cli.tui.app import DeepagentApp
 from deepagent.context.entries import Entry
 from deepagent.context.log import load
@@ -102,6 +103,9 @@ class Screen:
         """Waits until nothing runs and everything is on the screen."""
         await self.until(lambda: not self.busy, "waits for the end of the run")
         await self.until(lambda: not any(not worker.is_finished for worker in self.app.workers), "waits for workers")
+        await self.until(
+            lambda: not any(answer._stream for answer in self.app.screen.query(AnswerText)), "waits for text"
+        )
         await self.pilot.pause()
         await self.pilot.pause()
 
