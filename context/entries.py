@@ -55,6 +55,9 @@ class PromptPart(_Entry):
     kind: Literal["prompt_part"] = "prompt_part"
 
 
+Why = Literal["size", "stale", "old", "user"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadedBlock:
     """Block `block` of message `message` now lies in a file."""
@@ -62,6 +65,8 @@ class OffloadedBlock:
     message: str
     block: int
     pointer: Pointer
+    why: Why = "size"
+    """Too long; made stale by a later read or edit of the same file; old; or the user's wish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +89,54 @@ class ArgumentStub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortened(_Entry):
-    """Old arguments became stubs in the view."""
+    """Old arguments became stubs in the view, stale and old results pointers: one entry for all of them."""
 
     stubs: tuple[ArgumentStub, ...]
     tokens_saved: int
+    results: tuple[OffloadedBlock, ...] = ()
     kind: Literal["shortened"] = "shortened"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped(_Entry):
+    """The user sent results out of the view; pointers stand in their place."""
+
+    blocks: tuple[OffloadedBlock, ...]
+    kind: Literal["dropped"] = "dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored(_Entry):
+    """Messages are in the view again as they were logged."""
+
+    messages: tuple[str, ...]
+    kind: Literal["restored"] = "restored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned(_Entry):
+    """A text that every compaction repeats word for word."""
+
+    text: str
+    message: str | None = None
+    """The message that it is the text of; None for a text of its own."""
+    kind: Literal["pinned"] = "pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpinned(_Entry):
+    """A pin holds no longer."""
+
+    pin: str
+    kind: Literal["unpinned"] = "unpinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewound(_Entry):
+    """The conversation goes on from entry `to`; what came after it stays in the log alone."""
+
+    to: str
+    kind: Literal["rewound"] = "rewound"
 
 
 CompactionReason = Literal["trigger", "user", "model", "overflow"]
@@ -120,6 +168,12 @@ class Compacted(_Entry):
     files_read: tuple[str, ...]
     files_changed: tuple[str, ...]
     reason: CompactionReason
+    reattached: tuple[str, ...] = ()
+    """What the summary had lost of the earlier record, and `shown` has all the same: names of files, paths, numbers."""
+    cost: float | None = None
+    """US dollars of the summary; None where no model wrote it or the price is unknown."""
+    seconds: float = 0
+    """How long it took."""
     kind: Literal["compacted"] = "compacted"
 
 
@@ -204,8 +258,13 @@ Entry = (
     | PromptPart
     | Offloaded
     | Shortened
+    | Dropped
+    | Restored
     | Compacted
     | CompactionUndone
+    | Rewound
+    | Pinned
+    | Unpinned
     | TodosWritten
     | ModelChanged
     | UsageReported
@@ -219,8 +278,13 @@ KINDS = frozenset(
         "prompt_part",
         "offloaded",
         "shortened",
+        "dropped",
+        "restored",
         "compacted",
         "compaction_undone",
+        "rewound",
+        "pinned",
+        "unpinned",
         "todos",
         "model_changed",
         "usage",

@@ -94,6 +94,8 @@ class UserMessage:
     time: str
     content: tuple[Content, ...]
     synthetic: bool = False
+    part: str | None = None
+    """The part of the prompt that this note brings up to date; None for all other messages."""
     role: Literal["user"] = "user"
 
 

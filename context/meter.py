@@ -13,7 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .entries import Compacted, CompactionUndone, Entry, Offloaded, Shortened, UsageReported
+from .entries import (
+    Compacted,
+    CompactionUndone,
+    Dropped,
+    Entry,
+    Offloaded,
+    Restored,
+    Rewound,
+    Shortened,
+    UsageReported,
+)
 from .messages import Message
 from .tokens import Counter
 
@@ -78,7 +88,7 @@ class Meter:
         match entry:
             case UsageReported(purpose="turn") if entry.model == self._model:
                 self._take(entry)
-            case Compacted() | CompactionUndone() | Offloaded() | Shortened():
+            case Compacted() | CompactionUndone() | Offloaded() | Shortened() | Dropped() | Restored() | Rewound():
                 self._changed = True
             case _:
                 pass

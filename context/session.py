@@ -6,7 +6,7 @@ storage's business, what to append is the loop's and the ladder's.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC
@@ -167,9 +167,14 @@ class Session:
         """What the model sees now."""
         return self._builder.view
 
+    @property
+    def live(self) -> Sequence[Entry]:
+        """The entries that count now, oldest first: what was rewound or taken back does not."""
+        return self._builder.live
+
     def messages(self) -> Iterable[Message]:
-        """Every message that was ever logged, oldest first."""
-        return (entry.message for entry in self.entries if isinstance(entry, MessageLogged))
+        """Every message of the conversation as it was logged, in the view or not, oldest first."""
+        return (entry.message for entry in self.live if isinstance(entry, MessageLogged))
 
     def requests(self) -> tuple[UserMessage, ...]:
         """What the user wrote, oldest first."""

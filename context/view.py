@@ -8,7 +8,7 @@ other, so nothing here ever writes. The last step, the repair of pairs, is told 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,13 +16,19 @@ from .entries import (
     ArgumentStub,
     Compacted,
     CompactionUndone,
+    Dropped,
     Entry,
     MessageLogged,
     Offloaded,
     OffloadedBlock,
+    Pinned,
+    PromptPart,
+    Restored,
+    Rewound,
     Shortened,
     Todo,
     TodosWritten,
+    Unpinned,
 )
 from .messages import (
     AssistantMessage,
@@ -48,13 +54,16 @@ class View:
     tail: tuple[Message, ...]
     """The messages after the head as they stand, pairs not repaired: what a compaction plans on."""
     todos: tuple[Todo, ...]
+    pins: tuple[Pinned, ...]
+    """What every compaction repeats word for word, oldest first."""
 
 
 class ViewBuilder:
     """Folds entries into a view, one at a time."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._entries: list[Entry] = []
+        self.live: list[Entry] = []
+        """The entries that count: those of compactions taken back, and what was rewound, do not."""
         self._reset()
         for entry in entries:
             self.add(entry)
@@ -66,14 +75,20 @@ class ViewBuilder:
         self._pairs: Pairs | None = None
         """The tail with its pairs whole; None after something in it has changed."""
         self._todos: tuple[Todo, ...] = ()
+        self._pins: dict[str, Pinned] = {}
+        self._notes = False
+        """The tail has notes on parts of the prompt."""
         self._view: View | None = None
 
     def add(self, entry: Entry) -> None:
         """Takes the next entry of the log."""
-        self._entries.append(entry)
-        if isinstance(entry, CompactionUndone):
-            self._refold()
+        if isinstance(entry, CompactionUndone | Rewound):
+            self.live = [*_before(self.live, entry), entry]
+            self._reset()
+            for one in self.live:
+                self._fold(one)
         else:
+            self.live.append(entry)
             self._fold(entry)
         self._view = None
 
@@ -88,32 +103,34 @@ class ViewBuilder:
                 messages=self._head_messages + self._pairs.messages,
                 tail=tuple(self._tail),
                 todos=self._todos,
+                pins=tuple(self._pins.values()),
             )
         return self._view
-
-    def _refold(self) -> None:
-        """Folds everything again without the compactions that were undone."""
-        undone = {entry.compaction for entry in self._entries if isinstance(entry, CompactionUndone)}
-        self._reset()
-        for entry in self._entries:
-            if entry.id not in undone:
-                self._fold(entry)
 
     def _fold(self, entry: Entry) -> None:
         match entry:
             case MessageLogged(message=message):
                 self._tail.append(message)
+                self._notes = self._notes or _part(message) is not None
                 if self._pairs is not None:
                     self._pairs.add(message)
-            case Shortened(stubs=stubs):
-                self._replace(_stubs_by_message(stubs))
-            case Offloaded(blocks=blocks):
+            case Shortened(stubs=stubs, results=blocks):
+                self._replace(_stubs_by_message(stubs) | _pointers_by_message(blocks))
+            case Offloaded(blocks=blocks) | Dropped(blocks=blocks):
                 self._replace(_pointers_by_message(blocks))
+            case Restored(messages=messages):
+                self._restore(set(messages))
+            case PromptPart(name=name) if self._notes:
+                self._tail, self._pairs = [m for m in self._tail if _part(m) != name], None
             case Compacted():
                 self._head, self._head_messages = entry, _head_messages(entry)
                 self._tail, self._pairs = self._from(entry), None
             case TodosWritten(items=items):
                 self._todos = items
+            case Pinned():
+                self._pins[entry.id] = entry
+            case Unpinned(pin=pin):
+                self._pins.pop(pin, None)
             case _:
                 pass
 
@@ -123,12 +140,31 @@ class ViewBuilder:
             if message.id in changes:
                 self._tail[position] = changes[message.id](message)
 
+    def _restore(self, ids: Set[str]) -> None:
+        logged = (entry.message for entry in self.live if isinstance(entry, MessageLogged))
+        originals = {message.id: message for message in logged if message.id in ids}
+        self._tail, self._pairs = [originals.get(message.id, message) for message in self._tail], None
+
     def _from(self, head: Compacted) -> list[Message]:
         """What a compaction keeps. If the log lost the line of the first kept message, its place is known by number."""
         for position, message in enumerate(self._tail):
             if message.id == head.first_kept:
                 return self._tail[position:]
         return self._tail[head.messages :] if head.first_kept is not None else []
+
+
+def _before(live: Sequence[Entry], entry: CompactionUndone | Rewound) -> Sequence[Entry]:
+    """The entries that still count when `entry` is added."""
+    match entry:
+        case CompactionUndone(compaction=compaction):
+            return [one for one in live if one.id != compaction]
+        case Rewound(to=to):
+            at = next((at for at, one in enumerate(live) if one.id == to), len(live) - 1)
+            return live[: at + 1]
+
+
+def _part(message: Message) -> str | None:
+    return message.part if isinstance(message, UserMessage) else None
 
 
 def build_view(entries: Iterable[Entry]) -> View:
