@@ -162,10 +162,13 @@ class Offloading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArgumentsShortened:
-    """Old arguments became stubs, without a model call."""
+class Trimmed:
+    """Old arguments became stubs, and stale or old results pointers, without a model call."""
 
-    count: int
+    stubs: int
+    """How many arguments."""
+    results: tuple[str, ...]
+    """The ids of the results' messages."""
     tokens_saved: int
 
 
@@ -245,7 +248,7 @@ Event = (
     | ToolFinished
     | Denied
     | Offloading
-    | ArgumentsShortened
+    | Trimmed
     | CompactionStarted
     | CompactionDone
     | CompactionTakenBack

@@ -30,7 +30,6 @@ from ..context.facts import ADDED, EXIT_CODE, REMOVED, SECONDS, SUMMARY
 from ..context.messages import AssistantMessage, Message, Pointer, ToolCall, ToolMessage, UserMessage, text_of
 from .events import (
     Answered,
-    ArgumentsShortened,
     CompactionDone,
     CompactionTakenBack,
     Denied,
@@ -43,6 +42,7 @@ from .events import (
     Steered,
     TodosChanged,
     ToolFinished,
+    Trimmed,
 )
 
 _NOTHING = Usage(input=0, output=0)
@@ -84,8 +84,8 @@ class _Replay:
                 self.reports[message] = entry
             case Offloaded(blocks=blocks):
                 yield from (_offloading(block.pointer, block.message) for block in blocks)
-            case Shortened(stubs=stubs, tokens_saved=saved):
-                yield ArgumentsShortened(count=len(stubs), tokens_saved=saved)
+            case Shortened(stubs=stubs, results=results, tokens_saved=saved):
+                yield Trimmed(stubs=len(stubs), results=tuple(block.message for block in results), tokens_saved=saved)
             case Compacted(archive=archive):
                 yield CompactionDone(entry=entry, archive=archive, seconds=0)
             case CompactionUndone(compaction=compaction):

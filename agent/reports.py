@@ -8,7 +8,6 @@ from collections.abc import Callable
 from ..context.entries import Compacted, Offloaded, Shortened
 from ..context.ladder import Step
 from .events import (
-    ArgumentsShortened,
     CompactionDone,
     CompactionStarted,
     Event,
@@ -16,6 +15,7 @@ from .events import (
     GaugeChanged,
     Noticed,
     Offloading,
+    Trimmed,
 )
 from .middleware.base import RunState
 
@@ -48,8 +48,10 @@ class Reports:
     def step(self, entry: Step) -> None:
         """A step is in the log."""
         match entry:
-            case Shortened(stubs=stubs, tokens_saved=saved):
-                self._emit(ArgumentsShortened(count=len(stubs), tokens_saved=saved))
+            case Shortened(stubs=stubs, results=results, tokens_saved=saved):
+                self._emit(
+                    Trimmed(stubs=len(stubs), results=tuple(block.message for block in results), tokens_saved=saved)
+                )
             case Offloaded(blocks=blocks):
                 for block in blocks:
                     pointer = block.pointer

@@ -13,7 +13,6 @@ from ..agent.build import Extras, build
 from ..agent.config import PermissionSettings, Settings
 from ..agent.events import (
     Answered,
-    ArgumentsShortened,
     CompactionDone,
     CompactionStarted,
     Event,
@@ -23,6 +22,7 @@ from ..agent.events import (
     Offloading,
     RunEnded,
     ToolFinished,
+    Trimmed,
 )
 from ..agent.git import changes
 from ..agent.sessions import Choice
@@ -30,7 +30,7 @@ from ..agent.workspace import find_workspace
 from ..context.budget import ContextSettings
 from ..context.storage import log_name
 from .demo import PROMPT, WINDOW
-from .gauge import gauge_line, tokens
+from .gauge import gauge_line, tokens, what_left
 from .options import DEMO_SCRIPT
 from .terminal import plain
 
@@ -90,8 +90,8 @@ class _Narrator:
                 yield _tool(call.name, call.arguments.get("command") or call.arguments.get("path"), summary)
             case Offloading(path=path, tokens=whole, shown_tokens=seen):
                 yield f"  ◐ offloaded: {tokens(whole)} tokens lie in {path}; the model sees {tokens(seen)}"
-            case ArgumentsShortened(count=count, tokens_saved=saved):
-                yield f"── freed {tokens(saved)}: {count} old arguments became stubs, without a model call ──"
+            case Trimmed(tokens_saved=saved):
+                yield f"── freed {tokens(saved)}: {what_left(event.stubs, len(event.results))}, without a model call ──"
             case CompactionStarted(messages=count):
                 yield f"\n── compacting: {count} messages leave the view …"
             case CompactionDone(entry=entry):

@@ -19,6 +19,16 @@ def tokens(number: int) -> str:
     return f"{number / 1_000_000:.1f}M"
 
 
+def what_left(stubs: int, results: int) -> str:
+    """What left the view without a model: `9 results → pointers, 1 argument → a stub`."""
+    kinds = ((results, "result", "pointer"), (stubs, "argument", "stub"))
+    return ", ".join(
+        f"{number} {what}s → {became}s" if number > 1 else f"1 {what} → a {became}"
+        for number, what, became in kinds
+        if number
+    )
+
+
 def gauge_line(gauge: Gauge, *, short: bool = False) -> str:
     """`~3.9k/200k 2% [▪················│··] 85% · $0.00`; `~` marks what is not the provider's own figure.
 

@@ -5,7 +5,8 @@ Finding the window out is the agent's business; this module only calculates. All
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 WindowSource = Literal["user", "server", "overflow", "table", "assumed"]
@@ -14,10 +15,15 @@ HOSTED_WINDOW = 200_000
 """Assumed where a hosted model's window is unknown."""
 LOCAL_WINDOW = 32_000
 """Assumed for a server on this machine until it is found out."""
+SMALL_WINDOW = 16_384
+"""Tokens of a window up to which prompt and tools are told of in short."""
 LEAST_WINDOW = 1_000
 """Tokens of the smallest window that the limits below are made for."""
 ASSUMED_KEEP_MESSAGES = 6
 """Messages that stay verbatim in a compaction while the window is only assumed."""
+
+
+_SHARES = (("compact_at", 0.02, 1.0), ("trim_at", 0.0, 1.0), ("trim_to", 0.0, 1.0), ("keep", 0.0, 0.8))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +35,23 @@ class ContextSettings:
     compact_at: float = 0.85
     """Share of the window at which older messages are compacted."""
     trim_at: float = 0.60
-    """Share of the window from which old arguments become stubs, where that pays."""
+    """Share of the window from which old arguments and results leave the view, where that pays."""
+    trim_to: float = 0.20
+    """Share of the window down to which old results leave it then."""
     keep: float = 0.10
     """Share of the budget that stays verbatim in a compaction."""
     auto_compact: bool = True
-    """Compact by itself. Offloading and the rescue from an overflow stay on without it."""
+    """Trim and compact by itself. Offloading and the rescue from an overflow stay on without it."""
+    keep_results: tuple[str, ...] = ()
+    """Tools whose results leave the view with a compaction only."""
+    tool_limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Tokens from which the result of a tool goes to a file, by the tool's name, where the usual limit does not suit.
+
+    They may be lower than the usual limit or up to a quarter of the budget.
+    """
 
     def __post_init__(self) -> None:
-        for name, low, high in (("compact_at", 0.02, 1.0), ("trim_at", 0.0, 1.0), ("keep", 0.0, 0.8)):
+        for name, low, high in _SHARES:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} is {value}; it must lie between {low} and {high}")
@@ -74,15 +89,33 @@ class Budget:
     """Compaction starts here."""
     trim: int
     """Steps without a model start here, where they pay."""
+    trim_to: int
+    """And end here."""
     keep: int
     """Stays verbatim in a compaction."""
     keep_messages: int | None
     """Instead of `keep`, where the window is only assumed."""
+    tool_limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Instead of `result_limit`, for some tools."""
 
     @property
     def result_limit(self) -> int:
         """A tool result longer than this goes to a file."""
         return max(min(20_000, self.tokens // 10), min(2_000, self.tokens // 4))
+
+    def limit_of(self, tool: str) -> int:
+        """`result_limit` for the results of one tool."""
+        return min(self.tool_limits.get(tool, self.result_limit), self.step_limit)
+
+    @property
+    def memory_limit(self) -> int:
+        """AGENTS.md files have together at most this many."""
+        return self.tokens // 4
+
+    @property
+    def small(self) -> bool:
+        """Little fits into the window: every word of the prompt counts."""
+        return self.window.tokens <= SMALL_WINDOW
 
     @property
     def step_limit(self) -> int:
@@ -122,6 +155,8 @@ def budget_for(window: Window, settings: ContextSettings) -> Budget:
         tokens=tokens,
         trigger=trigger,
         trim=min(int(settings.trim_at * window.tokens), trigger),
+        trim_to=min(int(settings.trim_to * window.tokens), trigger),
         keep=int(settings.keep * tokens),
         keep_messages=ASSUMED_KEEP_MESSAGES if window.source == "assumed" else None,
+        tool_limits=settings.tool_limits,
     )

@@ -15,6 +15,8 @@ from .messages import Message, ToolMessage, text_of
 
 PATH, ADDED, REMOVED, COMMAND, EXIT_CODE = "path", "added", "removed", "command", "exit_code"
 """What tools write into `ToolMessage.log`: a path; lines added and removed in it; a command and its exit code."""
+FIRST_LINE, LAST_LINE = "first_line", "last_line"
+"""The first and the last line that a read shows, counted from 1."""
 SUMMARY, SECONDS = "summary", "seconds"
 """What is noted there of every call: a line for people, and how long the tool ran."""
 

@@ -1,7 +1,8 @@
 """The ladder: the steps that make room, the cheapest first, each one entry of the log.
 
 1. On entry: long results and user messages go to files (`context.offload`).
-2. From `trim` on where it pays, and always at the trigger: old arguments become stubs (`context.shorten`).
+2. From `trim` on where it pays, and always at the trigger: old arguments become stubs, stale reads and old results
+   pointers (`context.trim`). After a pause that no prompt cache outlives it may come earlier: it costs nothing then.
 3. At the trigger: compaction (`context.compact`).
 4. When the provider says "too long" all the same: the newest results go to files, then a compaction that keeps half.
 
@@ -12,24 +13,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
+from .cache import CacheTerms, is_cold, pays
 from .compact import Ask, Compactor
 from .entries import Compacted, CompactionUndone, Offloaded, OffloadedBlock, Shortened
-from .messages import Text, ToolMessage, UserMessage
+from .messages import AssistantMessage, Text, ToolMessage, UserMessage
 from .meter import Meter, Used
 from .offload import POINTER_TOKENS, Offloader
 from .preview import PREVIEW_TOKENS
 from .session import Session
-from .shorten import plan_shortening
 from .storage import StorageError
 from .tokens import Counter
+from .trim import Trim, plan_trim, point
 from .view import build_view
 
 Step = Shortened | Offloaded | Compacted
 _PAYS = 0.05
-"""Share of the budget that shortening must free to be worth a changed prefix before the trigger."""
+"""Share of the budget that trimming must free to be worth a changed prefix before the trigger."""
+_EASED = 0.9
+"""Part of the trigger below which trimming must come there, or compaction follows at once."""
 
 
 class CannotUndo(Exception):
@@ -47,6 +51,7 @@ class Ladder:
     budget: Budget
     offloader: Offloader
     compactor: Compactor
+    cache: CacheTerms = field(default_factory=CacheTerms)
     on_step: Callable[[Step], None]
     on_trouble: Callable[[str], None]
     paused: bool = False
@@ -72,20 +77,54 @@ class Ladder:
 
     async def make_room(self) -> None:
         """Before a request: the steps that its size asks for."""
-        if self.used.tokens < self.budget.trim:
+        budget, used = self.budget, self.used.tokens
+        if not self.settings.auto_compact or (used < budget.trim and not self._cold):
             return
-        at_trigger = self.used.tokens >= self.budget.trigger
-        self._shorten(floor=0 if at_trigger else int(_PAYS * self.budget.tokens))
-        if self.used.tokens >= self.budget.trigger and self.settings.auto_compact and not self.paused:
+        at_trigger = used >= budget.trigger
+        if at_trigger or used > budget.trim_to:
+            self._trim(enough=used - budget.trim_to, always=at_trigger)
+        if at_trigger and self.used.tokens >= _EASED * budget.trigger and not self.paused:
             await self._compact_until_below()
 
-    def _shorten(self, floor: int) -> bool:
-        """Makes stubs of old arguments if that frees more than `floor` tokens."""
-        plan = plan_shortening(self.session.view.tail, self.budget.keep, self.counter)
-        if not plan.stubs or plan.tokens_saved <= floor:
+    @property
+    def _cold(self) -> bool:
+        """The provider's cache has ended since the last request: a changed prefix costs nothing."""
+        last = self.meter.last_report
+        return last is not None and is_cold(self.cache, last.time, self.session.clock)
+
+    def trim(self) -> bool:
+        """Lets go of all that may leave the view without a model, whether or not it pays; whether anything did."""
+        return self._trim(enough=self.budget.tokens, always=True)
+
+    def _trim(self, *, enough: int, always: bool) -> bool:
+        """Lets go of what is old, if that pays or is to be done `always`; one entry for all of it."""
+        view = self.session.view
+        plan = plan_trim(
+            view.tail,
+            keep=self.budget.keep,
+            enough=enough,
+            counter=self.counter,
+            spared=lambda m: m.tool in self.settings.keep_results or m.id in view.restored,
+        )
+        if plan.saved <= 0 or not (always or self._pays(plan)):
             return False
-        self._step(Shortened(**self.session.header(), stubs=plan.stubs, tokens_saved=plan.tokens_saved))
+        try:
+            results = tuple(point(result, self.offloader) for result in plan.results)
+        except StorageError as error:
+            self.on_trouble(f"old results stay in the view: {error}")
+            results = ()
+        if not (plan.stubs.stubs or results):
+            return False
+        self._step(Shortened(**self.session.header(), stubs=plan.stubs.stubs, results=results, tokens_saved=plan.saved))
         return True
+
+    def _pays(self, plan: Trim) -> bool:
+        if plan.saved < _PAYS * self.budget.tokens:
+            return False
+        tail = self.session.view.tail
+        answers = sum(isinstance(message, AssistantMessage) for message in tail)
+        growth = self.counter.messages(tail) // max(1, answers)
+        return self._cold or pays(self.cache, saved=plan.saved, resent=plan.resent, growth=growth)
 
     async def _compact_until_below(self) -> None:
         """Compacts, once more with half the keep if need be; stops and says why when even that does not help."""
@@ -148,7 +187,7 @@ class Ladder:
             self._offload_newest()
             if self._counted < before:
                 return True
-        self._shorten(floor=0)
+        self.trim()
         await self.compact(Ask(reason="overflow", keep=0.5))
         return self._counted < before
 

@@ -79,6 +79,11 @@ class Meter:
         """Tokens of system prompt and tool schemas."""
 
     @property
+    def last_report(self) -> UsageReported | None:
+        """The last report that could be believed."""
+        return self._base
+
+    @property
     def reported(self) -> bool:
         """A report of the provider is there to go by."""
         return self._base is not None

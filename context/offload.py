@@ -16,7 +16,7 @@ from .budget import Budget
 from .messages import Content, Pointer, Text, ToolMessage, UserMessage, clean, shown
 from .preview import PREVIEW_TOKENS, preview
 from .storage import Storage
-from .stubs import pointer_text
+from .stubs import old_pointer_text, pointer_text
 from .tokens import Counter
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
@@ -34,7 +34,8 @@ they get twice the room: a page that went to a file would only be read again."""
 
 def _limit(message: ToolMessage, budget: Budget) -> int:
     """Tokens that one result may have."""
-    return budget.result_limit * 2 if message.tool in PAGING else budget.result_limit
+    limit = budget.limit_of(message.tool)
+    return limit * 2 if message.tool in PAGING else limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,24 +109,23 @@ class Offloader:
         text = clean(text)
         data = text.encode()
         path = self.storage.shown(self._create(folder, name, data))
-        lines = text.count("\n") + (not text.endswith("\n"))
-        size = self.counter.about(text)
-        return Pointer(
-            path=path,
-            sha256=hashlib.sha256(data).hexdigest(),
-            bytes=len(data),
-            lines=lines,
-            tokens=size,
-            shown=pointer_text(
-                what=what,
-                path=path,
-                size=len(data),
-                lines=lines,
-                tokens=size,
-                preview=preview(text, tokens=tokens, count=self.counter.text),
-                hint=self._hint(),
-            ),
+        pointer = as_pointer(text, path=path, tokens=self.counter.about(text), shown="")
+        return replace(pointer, shown=self._shown(pointer, what, preview(text, tokens=tokens, count=self.counter.text)))
+
+    def _shown(self, pointer: Pointer, what: str, preview: str) -> str:
+        return pointer_text(
+            what=what,
+            path=pointer.path,
+            size=pointer.bytes,
+            lines=pointer.lines,
+            tokens=pointer.tokens,
+            preview=preview,
+            hint=self._hint(),
         )
+
+    def shorter(self, pointer: Pointer, tool: str) -> Pointer:
+        """A pointer without its preview."""
+        return replace(pointer, shown=old_pointer_text(tool, pointer.path, pointer.lines, pointer.tokens))
 
     def _create(self, folder: str, name: Callable[[int], str], data: bytes) -> str:
         """Writes a new file under `name` of the next number that is free, and returns its full name."""
@@ -143,3 +143,16 @@ class Offloader:
         if not self.can_read():
             return "What is worth knowing of it:"
         return "Read on with read_file (offset, limit) at this path. Its edges and errors:"
+
+
+def as_pointer(text: str, *, path: str, tokens: int, shown: str) -> Pointer:
+    """Stands for `text`, which has `tokens` tokens and lies at `path`."""
+    data = clean(text).encode()
+    return Pointer(
+        path=path,
+        sha256=hashlib.sha256(data).hexdigest(),
+        bytes=len(data),
+        lines=text.count("\n") + (not text.endswith("\n")),
+        tokens=tokens,
+        shown=shown,
+    )

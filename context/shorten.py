@@ -36,7 +36,7 @@ def plan_shortening(messages: Sequence[Message], keep: int, counter: Counter) ->
     stubs: list[ArgumentStub] = []
     saved = 0
     done = {message.call_id for message in messages if isinstance(message, ToolMessage) and not message.is_error}
-    for message in _older(messages, keep, counter):
+    for message in older(messages, keep, counter):
         for stub, share in _stubs(message, done):
             gain = int(share * counter.message(message)) - estimate(stub.shown)
             if gain > 0:
@@ -45,7 +45,8 @@ def plan_shortening(messages: Sequence[Message], keep: int, counter: Counter) ->
     return Shortening(stubs=tuple(stubs), tokens_saved=saved)
 
 
-def _older(messages: Sequence[Message], keep: int, counter: Counter) -> Sequence[Message]:
+def older(messages: Sequence[Message], keep: int, counter: Counter) -> Sequence[Message]:
+    """The messages before the newest `keep` tokens; the last one is never among them."""
     total = 0
     for position in range(len(messages) - 1, -1, -1):
         total += counter.message(messages[position])

@@ -20,3 +20,15 @@ def pointer_text(*, what: str, path: str, size: int, lines: int, tokens: int, pr
     """Stands for a text that went to a file. `size` in bytes; `hint` says how to read on."""
     measure = f"{size:,} bytes, {lines:,} lines, about {tokens:,} tokens"
     return f"{STUB_MARK} {what} is long ({measure}) and lies whole in {path}. {hint}\n{preview}"
+
+
+def read_stub(path: str, lines: tuple[int, int] | None, *, message: str, stale: bool) -> str:
+    """Stands for what was read from a file once."""
+    which = f"Lines {lines[0]}-{lines[1]} of {path}" if lines else path
+    why = "changed or read again since, see below" if stale else "read it again if you need it"
+    return f"{STUB_MARK} {which}: no longer shown, {why}. Log entry {message} holds them."
+
+
+def old_pointer_text(tool: str, path: str, lines: int, tokens: int) -> str:
+    """Stands for an old result that is in a file already."""
+    return f"{STUB_MARK} This result of {tool} ({lines:,} lines, about {tokens:,} tokens) is old and lies in {path}."

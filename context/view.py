@@ -56,6 +56,8 @@ class View:
     todos: tuple[Todo, ...]
     pins: tuple[Pinned, ...]
     """What every compaction repeats word for word, oldest first."""
+    restored: frozenset[str]
+    """Ids of messages that the user brought back: they stay until a compaction."""
 
 
 class ViewBuilder:
@@ -76,6 +78,7 @@ class ViewBuilder:
         """The tail with its pairs whole; None after something in it has changed."""
         self._todos: tuple[Todo, ...] = ()
         self._pins: dict[str, Pinned] = {}
+        self._restored: set[str] = set()
         self._notes = False
         """The tail has notes on parts of the prompt."""
         self._view: View | None = None
@@ -104,6 +107,7 @@ class ViewBuilder:
                 tail=tuple(self._tail),
                 todos=self._todos,
                 pins=tuple(self._pins.values()),
+                restored=frozenset(self._restored),
             )
         return self._view
 
@@ -118,6 +122,7 @@ class ViewBuilder:
                 self._replace(_stubs_by_message(stubs) | _pointers_by_message(blocks))
             case Offloaded(blocks=blocks) | Dropped(blocks=blocks):
                 self._replace(_pointers_by_message(blocks))
+                self._restored -= {block.message for block in blocks}
             case Restored(messages=messages):
                 self._restore(set(messages))
             case PromptPart(name=name) if self._notes:
@@ -141,6 +146,7 @@ class ViewBuilder:
                 self._tail[position] = changes[message.id](message)
 
     def _restore(self, ids: Set[str]) -> None:
+        self._restored |= ids
         logged = (entry.message for entry in self.live if isinstance(entry, MessageLogged))
         originals = {message.id: message for message in logged if message.id in ids}
         self._tail, self._pairs = [originals.get(message.id, message) for message in self._tail], None

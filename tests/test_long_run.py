@@ -147,25 +147,34 @@ def size(request: ModelRequest, count: Callable[[str], int]) -> int:
     return count(request.system) + sum(map(count, schemas)) + messages
 
 
-def open_stage(folder: Path, model: Watched) -> Stage:
+def open_stage(folder: Path, model: Watched, keep: Sequence[str]) -> Stage:
     """A stage; test folders are no packages, so its module is loaded by its path."""
     path = Path(__file__).with_name("stage.py")
     spec = importlib.util.spec_from_file_location("deepagent_tests_stage", path)
     assert spec and spec.loader
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    settings = {"permissions": {"mode": "yolo"}, "context": {"window": WINDOW}}
+    settings = {"permissions": {"mode": "yolo"}, "context": {"window": WINDOW, "keep_results": list(keep)}}
     return module.Stage(folder, model=model, settings=settings, tools=(fetch,))
 
 
 GOOD = "## SESSION INTENT\nLook into pages.\n## SUMMARY\nPages were fetched, files written.\n## NEXT STEPS\nGo on."
 
 
-@pytest.mark.parametrize("summaries", [[GOOD] * 99, [{"error": {"kind": "bad_request"}}]], ids=["model", "harness"])
-async def test_two_hundred_calls(summaries: list[Any], tmp_path: Path, count: Callable[[str], int]) -> None:
+NO_SUMMARY = [{"error": {"kind": "bad_request"}}]
+
+
+@pytest.mark.parametrize(
+    ("summaries", "keep"),
+    [([GOOD] * 99, ["fetch"]), (NO_SUMMARY, ["fetch"]), ([GOOD] * 99, [])],
+    ids=["model", "harness", "trimmed"],
+)
+async def test_two_hundred_calls(
+    summaries: list[Any], keep: list[str], tmp_path: Path, count: Callable[[str], int]
+) -> None:
     usage = {"usage": "estimate"} if len(summaries) > 1 else {}
     model = Watched(ScriptedModel({"steps": list(steps()), "summaries": summaries, **usage}))
-    play = open_stage(tmp_path / "work", model)
+    play = open_stage(tmp_path / "work", model, keep)
     session = play.agent.session
     model.steps = lambda: sum(isinstance(e, Compacted | Offloaded | Shortened) for e in session.entries)
     for number in range(PROMPTS):
@@ -180,9 +189,11 @@ async def test_two_hundred_calls(summaries: list[Any], tmp_path: Path, count: Ca
     _check_requests_of_the_user(turns)
     _check_originals(play)
     compactions = [entry for entry in session.entries if isinstance(entry, Compacted)]
-    assert len(compactions) >= 3
+    assert len(compactions) >= 3 if keep else len(compactions) <= 1
     assert {entry.by for entry in compactions} == {"model" if len(summaries) > 1 else "harness"}
-    assert any(isinstance(entry, Shortened) for entry in session.entries)
+    shortened = [entry for entry in session.entries if isinstance(entry, Shortened)]
+    assert shortened
+    assert any(entry.results for entry in shortened) is not bool(keep)
     before = play.view
     await play.reopen()
     assert play.view == before

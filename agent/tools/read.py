@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ...context.facts import FIRST_LINE, LAST_LINE, PATH
 from ..backends.paths import printable
 from ..backends.protocol import Backend, FileInfo
 from ..runtime import ToolRuntime
@@ -85,11 +86,13 @@ async def read_file(
     if kind := _not_text(head):
         return ToolResult(text=f"{info.path} is {kind} of {info.size:,} bytes; read_file reads UTF-8.", summary=kind)
     backend.memory.remember(backend.resolve(path), seen)
-    log: dict[str, JsonValue] = {"path": backend.resolve(path)}
+    log: dict[str, JsonValue] = {PATH: backend.resolve(path)}
     if not head:
         return ToolResult(text=f"{info.path} is empty (0 bytes).", summary="empty", log=log)
     tokens = max(_MINIMUM, runtime.result_limit * SAFETY - _HEADER)
     page = await read_page(backend, path, info.size, offset=offset, column=column, limit=limit, tokens=tokens)
+    if page.rows[0].column == 1 and (page.next is None or page.next[1] == 1):  # whole lines only
+        log |= {FIRST_LINE: page.rows[0].number, LAST_LINE: page.rows[-1].number}
     text = await _shown(backend, info, page, bom=head.startswith(BOM))
     return ToolResult(text=text, summary=count(len(page.rows), "line"), log=log)
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ...agent.events import CompactionDone, Gauge, Offloading
-from ..gauge import tokens
+from ...agent.events import CompactionDone, Gauge, Offloading, Trimmed
+from ..gauge import tokens, what_left
 from .places import Places
 from .steps import ProgressLine, QuietLine, Step, StepLine
 from .transcript import Entry, Transcript
@@ -58,14 +58,17 @@ class LadderLines:
         offloads, self._offloads = self._offloads, []
         if offloads:
             freed = sum(event.tokens - event.shown_tokens for event in offloads)
-            self._quiet(freed, _count(len(offloads), "result"), "pointers" if len(offloads) > 1 else "a pointer")
+            self._quiet(freed, what_left(0, len(offloads)))
 
-    def shortened(self, count: int, freed: int) -> None:
-        """Old arguments became stubs."""
-        self._quiet(freed, _count(count, "old argument"), "stubs" if count > 1 else "a stub")
+    def trimmed(self, event: Trimmed) -> None:
+        """Old arguments and results left the view."""
+        for message in event.results:
+            if call_id := self._places.call_of(message):
+                self._mark(call_id, pointer=True)
+        self._quiet(event.tokens_saved, what_left(event.stubs, len(event.results)))
 
-    def _quiet(self, freed: int, what: str, became: str) -> None:
-        text = f"freed {tokens(freed)} · {what} → {became} · no model call"
+    def _quiet(self, freed: int, what: str) -> None:
+        text = f"freed {tokens(freed)} · {what} · no model call"
         self._transcript.add(lambda: QuietLine(text))
 
     def started(self, messages: int) -> None:
@@ -137,7 +140,3 @@ class LadderLines:
     def _mark_archived(self, start: int, end: int, *, archived: bool) -> None:
         for call_id in self._places.calls(start, end):
             self._mark(call_id, archived=archived)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

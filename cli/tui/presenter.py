@@ -16,7 +16,6 @@ from ...agent.events import (
     AnswerWithdrawn,
     Approval,
     ApprovalAsked,
-    ArgumentsShortened,
     CallStarted,
     CompactionDone,
     CompactionStarted,
@@ -38,6 +37,7 @@ from ...agent.events import (
     ToolFinished,
     ToolOutput,
     ToolStarted,
+    Trimmed,
 )
 from ...context.entries import Todo
 from ...context.facts import EXIT_CODE
@@ -162,8 +162,8 @@ class Presenter:
                 self._deny(event)
             case Offloading():
                 self._ladder.offloaded(event)
-            case ArgumentsShortened(count=count, tokens_saved=saved):
-                self._ladder.shortened(count, saved)
+            case Trimmed():
+                self._ladder.trimmed(event)
             case CompactionStarted(messages=messages):
                 self._ladder.started(messages)
             case CompactionDone():

@@ -255,7 +255,7 @@ async def test_it_holds_originals_and_not_what_the_view_showed(rig: Callable[...
     assert len(content) == 10_000
     one = call("write_file", path="x.py", content=content)
     made.say(user("write it"), answer(one), result(one, "done"), *step("newer " * 900), user("and?"))
-    made.ladder._shorten(floor=0)
+    made.ladder.trim()
     assert content not in repr(made.session.view)
     done = await made.ladder.compact(Ask(reason="user"))
     assert done is not None

@@ -355,7 +355,7 @@ async def test_originals_are_archived_where_the_view_had_stubs(rig: Make) -> Non
     content = "line of code\n" * 900
     one = call("write_file", path="x.py", content=content)
     made.say(user("go"), answer(one), result(one, "done"), *step("x " * 3_000), user("next"))
-    made.ladder._shorten(floor=0)
+    made.ladder.trim()
     await made.ladder.compact(Ask(reason="user"))
     assert_nothing_lost(made)
     assert any(content in repr(m).encode().decode("unicode_escape") for m in archived(made))

@@ -129,7 +129,7 @@ async def test_a_page(call: Call, workspace: Path) -> None:
     (workspace / "a.py").write_text("".join(f"line {n}\n" for n in range(1, 13)))
     result = await call("read_file", path="a.py", offset=4, limit=2)
     assert result.text == "a.py lines 4-5 of 12\n4→line 4\n5→line 5\nnext: offset 6"
-    assert (result.summary, dict(result.log)) == ("2 lines", {"path": "a.py"})
+    assert (result.summary, dict(result.log)) == ("2 lines", {"path": "a.py", "first_line": 4, "last_line": 5})
     result = await call("read_file", path="a.py", offset=11)
     assert result.text == "a.py lines 11-12 of 12\n11→line 11\n12→line 12"
 

@@ -15,7 +15,7 @@ from deepagent.agent.tokenizer import load_encoder
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools import builtin_tools
 from deepagent.context.entries import Todo
-from deepagent.context.facts import ADDED, COMMAND, EXIT_CODE, PATH, REMOVED
+from deepagent.context.facts import ADDED, COMMAND, EXIT_CODE, FIRST_LINE, LAST_LINE, PATH, REMOVED
 from pydantic import JsonValue
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -112,7 +112,7 @@ async def test_the_log_has_the_facts_that_summaries_are_checked_with(call: Call,
     (workspace / "sub").mkdir()
     written = await call("write_file", path="./sub/../sub/a", content="x\n")
     assert dict(written.log) == {PATH: "sub/a", ADDED: 1, REMOVED: 0}
-    assert dict((await call("read_file", path="sub/a")).log) == {PATH: "sub/a"}
+    assert dict((await call("read_file", path="sub/a")).log) == {PATH: "sub/a", FIRST_LINE: 1, LAST_LINE: 1}
     assert PATH not in (await call("grep", pattern="x", path="sub/a")).log
     ran = await call("execute", command="exit 2")
     assert (ran.log[COMMAND], ran.log[EXIT_CODE]) == ("exit 2", 2)

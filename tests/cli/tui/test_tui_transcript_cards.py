@@ -7,7 +7,6 @@ import time
 
 import pytest
 from deepagent.agent.events import (
-    ArgumentsShortened,
     CompactionDone,
     CompactionStarted,
     CompactionTakenBack,
@@ -16,6 +15,7 @@ from deepagent.agent.events import (
     TodosChanged,
     ToolOutput,
     ToolStarted,
+    Trimmed,
 )
 from deepagent.cli.tui.cards import ToolCard
 from deepagent.cli.tui.diffs import LIMIT, diff_rows
@@ -318,7 +318,7 @@ async def test_a_compaction_that_was_stopped_leaves_nothing() -> None:
 async def test_steps_without_a_model_have_quiet_lines() -> None:
     async with hosted() as (app, pilot):
         show = app.presenter.show
-        show(ArgumentsShortened(count=9, tokens_saved=38_000))
+        show(Trimmed(stubs=9, results=("t0",), tokens_saved=38_000))
         for number in range(2):
             show(finished(call("read_file", f"c{number}", path=f"f{number}"), id=f"t{number}"))
         for number in range(2):
@@ -326,7 +326,7 @@ async def test_steps_without_a_model_have_quiet_lines() -> None:
         show(gauge())
         await sees(
             pilot,
-            "── freed 38k · 9 old arguments → stubs · no model call ──",
+            "── freed 38k · 1 result → a pointer, 9 arguments → stubs · no model call ──",
             "── freed 9.2k · 2 results → pointers · no model call ──",
             "◐ read_file  f0",
             "◐ read_file  f1",
