@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format run-env test-env lock clean
+.PHONY: help demo test test-long check format pictures run-env test-env lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ check: test-env ## format, lint, types, layers, sizes
 format: test-env ## formats the sources and mends what the linter can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+pictures: test-env ## the pictures of the README, made from the demo
+	@$(BIN)/python scripts/pictures.py
 
 run-env:
 	@scripts/venv run

@@ -20,9 +20,13 @@ PROMPT = (
     "The half-cent tests in tests/test_invoice.py fail. Find out why and repair it by the shop's own rules. "
     "Change no test."
 )
-WINDOW = 8_000
+WINDOW = 7_000
 """Tokens of the demo's window: small, so that it fills within a minute."""
-_REPOSITORY = Path(__file__).with_name("demo-repo")
+KEEP_RESULTS = ("read_file",)
+"""Tools whose results stay until the compaction, which is what the demo is to show."""
+FLAGS: dict[str, object] = {"model": "demo", "context.window": WINDOW, "context.keep_results": KEEP_RESULTS}
+"""What the demo sets on the screen."""
+REPOSITORY = Path(__file__).with_name("demo-repo")
 _DELAY, _PACE = 0.8, 0.03
 """Seconds before an answer, and between its words, on the screen."""
 
@@ -33,7 +37,7 @@ def run_demo() -> int:
 
     folder = Path(tempfile.mkdtemp(prefix="deepagent-demo-"))
     shop = folder / "shop"
-    shutil.copytree(_REPOSITORY, shop, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY, shop, ignore=shutil.ignore_patterns("__pycache__"))
     make_repository(shop, "A small shop")
     if sys.stdin.isatty() and sys.stdout.isatty():
         return _run_on_screen(folder, shop)
@@ -46,8 +50,7 @@ def _run_on_screen(folder: Path, shop: Path) -> int:
     from .tui.launch import run_screen
 
     os.environ["DEEPAGENT_HOME"] = str(folder / "user")
-    flags: dict[str, object] = {"model": "demo", "context.window": WINDOW}
-    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, demo=_paced(folder), flags=flags))
+    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, demo=_paced(folder), flags=FLAGS))
 
 
 def _paced(folder: Path) -> Path:

@@ -29,7 +29,7 @@ from ..agent.sessions import Choice
 from ..agent.workspace import find_workspace
 from ..context.budget import ContextSettings
 from ..context.storage import log_name
-from .demo import PROMPT, WINDOW
+from .demo import KEEP_RESULTS, PROMPT, WINDOW
 from .gauge import gauge_line, tokens, what_left
 from .options import DEMO_SCRIPT
 from .terminal import plain
@@ -49,7 +49,7 @@ async def _play(shop: Path, user: Path) -> int:
     environ = {**os.environ, "DEEPAGENT_HOME": str(user)}
     settings = Settings(
         model="demo",
-        context=ContextSettings(window=WINDOW),
+        context=ContextSettings(window=WINDOW, keep_results=KEEP_RESULTS),
         permissions=PermissionSettings(mode="yolo"),
     )
     workspace = find_workspace(shop, environ=environ)

@@ -35,7 +35,7 @@ def gauge_line(gauge: Gauge, *, short: bool = False) -> str:
     The short form ends with the first percentage.
     """
     mark = "" if gauge.source == "reported" else "~"
-    share = gauge.used / gauge.window
+    share = min(1.0, gauge.used / gauge.window)  # a window of the user's own may be smaller than what was taken
     trigger = gauge.trigger / gauge.window
     cost = "" if gauge.cost is None else f" · ${gauge.cost:.2f}"
     used = f"{mark}{tokens(gauge.used)}/{tokens(gauge.window)} {share:.0%}"

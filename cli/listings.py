@@ -81,8 +81,9 @@ def is_open(storage: DiskStorage, session: str) -> bool:
 
 
 def title_of(message: UserMessage) -> str:
-    """The beginning of a request, in one line."""
-    return " ".join(text_of(message)[: _TITLE * 20].split())[:_TITLE]
+    """The beginning of a request, in one line; `…` where it goes on."""
+    line = " ".join(text_of(message)[: _TITLE * 20].split())
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1].rstrip()}…"
 
 
 def _session_row(session: str, storage: DiskStorage) -> SessionRow:

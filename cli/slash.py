@@ -34,7 +34,7 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="sessions", help="all sessions of this workspace"),
     Slash(name="skills", help="skills that the model is told of", at_once=True),
     Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
-    Slash(name="mode", argument="[mode]", help="what runs without being asked about"),
+    Slash(name="mode", argument="[mode]", help="what runs without being asked about", at_once=True),
     Slash(name="diff", help="uncommitted changes", at_once=True),
     Slash(name="copy", help="copy the last answer", at_once=True),
     Slash(name="export", argument="[file]", help="write the session as Markdown", at_once=True),

@@ -1,7 +1,7 @@
 """Makes the pictures of the README from the demo: the real screen, driven by keys, written as SVG.
 
-`.venv/bin/python scripts/pictures.py [FOLDER] [--size 100x30] [--theme textual-dark]`. What differs from run to run –
-ids of sessions, times – is replaced, so that a picture changes only when the screen does.
+`make pictures`, or `.venv/bin/python scripts/pictures.py [FOLDER] [--size 100x30] [--theme textual-dark]`. What differs
+from run to run – times, ids – is replaced or made the same, so that a picture changes only when the screen does.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import random
 import re
 import shutil
 import sys
@@ -18,11 +19,15 @@ from collections.abc import Callable, Iterator
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from unittest.mock import patch
 
 from deepagent.agent.git import make_repository
-from deepagent.cli.demo import _REPOSITORY, PROMPT, WINDOW
+from deepagent.cli.demo import FLAGS, PROMPT, REPOSITORY
 from deepagent.cli.options import RunOptions
 from deepagent.cli.tui.app import DeepagentApp
+from deepagent.cli.tui.approval import ApprovalCard
+from deepagent.cli.tui.steps import StepLine
+from deepagent.context import session
 from rich.cells import cell_len
 from rich.color import Color
 from rich.style import Style
@@ -38,8 +43,18 @@ _CHANGING = (
     (re.compile(r"\d+ min ago"), "just now"),
 )
 """What differs from run to run, and what stands in its place: as long as the original, or shorter by as much."""
+_DRAWN = {chr(0x2580 + n): (0.0, 1 - n / 8, 1.0, n / 8) for n in range(1, 9)} | {
+    "▌": (0, 0, 0.5, 1),
+    "─": (0, 0.47, 1, 0.06),
+    "│": (0.44, 0, 0.12, 1),
+}
+"""Characters drawn as shapes, lest a font leaves gaps between them: left, top, width, height in parts of a cell."""
+_GROUP = re.compile(r"([█─])\1*|[▁-▇▌│]|[^\s▁-█─▌│]+(?: [^\s▁-█─▌│]+)*")
+"""What is drawn at a place of its own: words with one space between them, or what is in `_DRAWN`."""
 _PATIENCE = 60
 """Seconds."""
+_DELIBERATE = 0.5
+"""Seconds without a key after which a question takes one."""
 
 
 def unchanging(text: str) -> str:
@@ -53,7 +68,7 @@ def svg(app: DeepagentApp, change: Callable[[str], str] = unchanging) -> str:
     """The screen as an SVG picture, with `change` made to the text of each run of one style."""
     width, height = app.size
     base = app.theme_variables["background"]
-    rows = [_runs(strip, change) for strip in app.screen._compositor.render_strips()]
+    rows = [_runs(strip, change) for strip in _strips(app)]
     w, h = (width + 2) * CELL, (height + 1) * LINE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w:g} {h:g}" width="{w:g}" height="{h:g}">',
@@ -74,20 +89,32 @@ def _runs(strip: Strip, change: Callable[[str], str]) -> list[tuple[str, Style]]
 
 def _row(runs: list[tuple[str, Style]], y: int, base: str) -> Iterator[str]:
     """A row's backgrounds and words; each word group stands at its own place, whatever the font."""
-    top, x = (y + 0.5) * LINE, 0
+    x = 1
     for text, style in runs:
         front, back = _colour(style.color, "#888888"), _colour(style.bgcolor, base)
         if style.reverse:
             front, back = back, front
         if back.casefold() != base.casefold():
-            width = cell_len(text) * CELL
-            yield f'<rect x="{(x + 1) * CELL:g}" y="{top:g}" width="{width:g}" height="{LINE}" fill="{back}"/>'
+            yield _rect(x, y, (0, 0, cell_len(text), 1), back)
         look = "".join(f' {name}="{value}"' for name, value, on in _looks(style) if on)
-        for group in re.finditer(r"\S+(?: \S+)*", text):
-            left, width = (x + 1 + cell_len(text[: group.start()])) * CELL, cell_len(group[0]) * CELL
-            place = f'x="{left:g}" y="{top + LINE * 0.74:g}" textLength="{width:g}" lengthAdjust="spacingAndGlyphs"'
-            yield f'<text {place} fill="{front}"{look}>{escape(group[0])}</text>'
+        for group in _GROUP.finditer(text):
+            left, width = x + cell_len(text[: group.start()]), cell_len(group[0])
+            if group[0][0] in _DRAWN:
+                across, down, wide, high = _DRAWN[group[0][0]]
+                yield _rect(left, y, (across, down, wide if width == 1 else width, high), front)
+            else:
+                place = f'x="{left * CELL:g}" y="{(y + 1.24) * LINE:g}" textLength="{width * CELL:g}"'
+                yield f'<text {place} lengthAdjust="spacingAndGlyphs" fill="{front}"{look}>{escape(group[0])}</text>'
         x += cell_len(text)
+
+
+def _rect(x: int, y: int, part: tuple[float, float, float, float], colour: str) -> str:
+    """A part of a cell, or of several; `x` counts from the picture's edge."""
+    left, top, width, height = part
+    place = (
+        f'x="{(x + left) * CELL:g}" y="{(y + 0.5 + top) * LINE:g}" width="{width * CELL:g}" height="{height * LINE:g}"'
+    )
+    return f'<rect {place} fill="{colour}" shape-rendering="crispEdges"/>'
 
 
 def _looks(style: Style) -> tuple[tuple[str, str, bool | None], ...]:
@@ -103,72 +130,90 @@ def _colour(colour: Color | None, otherwise: str) -> str:
 
 
 class Demo:
-    """The demo in a home of its own."""
+    """The demo in a home of its own; its path is the same in each run, since it is counted in tokens."""
 
     def __init__(self, size: tuple[int, int], theme: str) -> None:
         self._size = size
         self._theme = theme
-        home = Path(tempfile.gettempdir()) / "demo"
-        home.mkdir()
-        self.home = home
-        self._shop = home / "src" / "shop"
-        shutil.copytree(_REPOSITORY, self._shop, ignore=shutil.ignore_patterns("__pycache__"))
-        os.environ.update(HOME=str(home), LITELLM_LOCAL_MODEL_COST_MAP="True")
-        make_repository(self._shop, "A small shop")
-        os.chdir(self._shop)
+        self._home = Path(tempfile.gettempdir()).resolve() / "deepagent-pictures"
+        self.close()  # what a run left that was killed
+        shop = self._home / "src" / "shop"
+        shutil.copytree(REPOSITORY, shop, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in [name for name in os.environ if name.startswith("DEEPAGENT_") or name == "NO_COLOR"]:
+            del os.environ[name]
+        os.environ.update(HOME=str(self._home), LITELLM_LOCAL_MODEL_COST_MAP="True")
+        make_repository(shop, "A small shop")
+        os.chdir(shop)
 
-    def app(self, prompt: str | None = None, session: str | None = None) -> DeepagentApp:
-        """The screen, with the demo's model."""
-        flags: dict[str, object] = {"model": "demo", "context.window": WINDOW}
-        app = DeepagentApp(RunOptions(prompt=prompt, session=session, flags=flags))
-        app.theme = self._theme
-        return app
+    def close(self) -> None:
+        """Removes everything."""
+        os.chdir(self._home.parent)
+        if self._home.exists():
+            shutil.rmtree(self._home)
 
     async def pictures(self) -> dict[str, str]:
         """Every picture by its name."""
         made: dict[str, str] = {}
-        app = self.app(PROMPT)
+        app = self._app(PROMPT)
         async with app.run_test(size=self._size) as pilot:
-            await self._work(app, pilot, made)
-            await self._open_pages(app, pilot, made)
-        app = self.app()
+            made["main"] = await _work(app, pilot)
+            made |= await _pages(app, pilot)
+        app = self._app()
         async with app.run_test(size=self._size) as pilot:
-            await _until(lambda: app.start_panel.offered)
+            await _until(app, lambda: app.start_panel.offered)
             await _settle(app, pilot)
             made["start"] = svg(app)
         return made
 
-    async def _work(self, app: DeepagentApp, pilot: Pilot[int], made: dict[str, str]) -> None:
-        """The run, with every question answered; the main view is the one in which a file is about to change."""
-        while "All tests pass." not in _text(app):
-            if app._question is not None and app._question.has_focus:
-                await asyncio.sleep(0.5)
-                if "edit_file" in _text(app) and "main" not in made:
-                    await _settle(app, pilot)
-                    made["main"] = svg(app)
-                await pilot.press("y")
-            await asyncio.sleep(0.05)
-        await _until(lambda: not app.conversation.busy)
+    def _app(self, prompt: str | None = None) -> DeepagentApp:
+        """The screen, with the demo's model."""
+        app = DeepagentApp(RunOptions(prompt=prompt, flags=FLAGS))
+        app.theme = self._theme
+        return app
 
-    async def _open_pages(self, app: DeepagentApp, pilot: Pilot[int], made: dict[str, str]) -> None:
-        await pilot.press("tab")
-        while app.focused is not None and type(app.focused).__name__ != "StepLine":
-            await pilot.press("up")
-        await pilot.press("enter")
-        await _settle(app, pilot)
-        made["compaction"] = svg(app)
-        await pilot.press("escape", *"/context", "enter")
-        await _until(lambda: "Together" in _text(app))
-        await _settle(app, pilot)
-        made["context"] = svg(app)
 
-    def close(self) -> None:
-        """Removes everything."""
-        shutil.rmtree(self.home)
+async def _work(app: DeepagentApp, pilot: Pilot[int]) -> str:
+    """The run, with every question answered. The picture is that of the first question whether a file may change."""
+    picture = ""
+    while True:
+        await _until(app, lambda: isinstance(app.focused, ApprovalCard) or "All tests pass." in _text(app))
+        asking = app.focused
+        if not isinstance(asking, ApprovalCard):
+            break
+        await asyncio.sleep(_DELIBERATE)
+        if not picture and "Allow edit_file?" in _text(app):
+            await _settle(app, pilot)
+            picture = svg(app)
+        await pilot.press("y")
+        await _until(app, lambda asking=asking: app.focused is not asking)
+    await _until(app, lambda: not app.footer.busy)
+    await _settle(app, pilot)
+    return picture
+
+
+async def _pages(app: DeepagentApp, pilot: Pilot[int]) -> dict[str, str]:
+    """The compaction, opened, and what fills the window."""
+    made: dict[str, str] = {}
+    await pilot.press("tab")
+    while app.focused is not None and not isinstance(app.focused, StepLine):
+        await pilot.press("up")
+    await pilot.press("enter")
+    await _settle(app, pilot)
+    made["compaction"] = svg(app)
+    await pilot.press("escape", *"/context", "enter")
+    await _until(app, lambda: "Together" in _text(app))
+    await _settle(app, pilot)
+    made["context"] = svg(app)
+    return made
+
+
+def _strips(app: DeepagentApp) -> list[Strip]:
+    """The rows of the screen. Textual's public way to them is a picture in its own design."""
+    return app.screen._compositor.render_strips()
 
 
 def _text(app: DeepagentApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+    return "\n".join(strip.text for strip in _strips(app))
 
 
 async def _settle(app: DeepagentApp, pilot: Pilot[int]) -> None:
@@ -180,11 +225,11 @@ async def _settle(app: DeepagentApp, pilot: Pilot[int]) -> None:
         await pilot.pause()
 
 
-async def _until(so: Callable[[], object]) -> None:
+async def _until(app: DeepagentApp, so: Callable[[], object]) -> None:
     end = time.monotonic() + _PATIENCE
     while not so():
         if time.monotonic() > end:
-            sys.exit("the demo does not come to its end")
+            sys.exit(f"the demo does not come to its end:\n{_text(app)}")
         await asyncio.sleep(0.05)
 
 
@@ -200,7 +245,9 @@ def main() -> None:
     width, height = map(int, arguments.size.split("x"))
     demo = Demo((width, height), arguments.theme)
     try:
-        for name, picture in asyncio.run(demo.pictures()).items():
+        with patch.object(session, "choice", random.Random(1).choice):  # other ids have other numbers of tokens
+            made = asyncio.run(demo.pictures())
+        for name, picture in made.items():
             (folder / f"{name}.svg").write_text(picture, "utf-8")
     finally:
         demo.close()

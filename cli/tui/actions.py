@@ -12,6 +12,7 @@ from ..overview import shown_folder
 from ..slash import SLASH, Slash
 
 if TYPE_CHECKING:
+    from ...agent.agent import Agent
     from .app import DeepagentApp
 
 _MODES = ("default", "accept-edits", "plan", "yolo")
@@ -55,12 +56,21 @@ class Actions:
     def _say(self, text: str) -> None:
         self._app.presenter.notice(text)
 
+    def _agent(self) -> Agent | None:
+        """The agent; where there is none, that is said."""
+        agent = self._app.conversation.agent
+        if agent is None:
+            self._say("No model yet: /login sets one up, /model NAME names one")
+        return agent
+
     def _help(self, _: str) -> None:
         from .help_screen import HelpScreen
 
         self._app.push_screen(HelpScreen())
 
     def _compact(self, argument: str) -> None:
+        if self._agent() is None:
+            return
         if argument == "undo":
             self._app.conversation.undo_compaction()
         else:
@@ -69,7 +79,7 @@ class Actions:
     def _context(self, _: str) -> None:
         from .context_screen import ContextScreen, figures_of
 
-        agent = self._app.conversation.agent
+        agent = self._agent()
         if agent is not None:
             self._app.push_screen(ContextScreen(figures_of(agent)))
 
@@ -114,7 +124,7 @@ class Actions:
                 f"{agent.parts.model.name} · window {gauge.window:,} ({gauge.window_source}). /model NAME changes it"
             )
         else:
-            self._say("No model yet: /login sets one up, /model NAME names one")
+            self._agent()
 
     def _login(self, _: str) -> None:
         self._app.ask_for_model()
@@ -181,7 +191,7 @@ class Actions:
             self._say("There is no answer yet")
 
     def _export(self, argument: str) -> None:
-        agent = self._app.conversation.agent
+        agent = self._agent()
         if agent is None:
             return
         path = Path(argument).expanduser() if argument else Path(f"deepagent-{agent.session.id}.md")

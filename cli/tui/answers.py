@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from textual.events import Mount
 from textual.geometry import Size, Spacing
@@ -21,7 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock, MarkdownStream
 
-from .blocks import has_table, rows_from
+from .blocks import has_table, markdown, rows_from
 from .lines import COMPONENTS, RowsWidget, css
 from .text import one_line, visible
 
@@ -63,20 +61,6 @@ class Answer:
         return 1 + sum(map(len, self.pieces)) // _BLOCK
 
 
-def _clean(state: StateCore) -> None:
-    """Makes visible what entities such as `&#x202e;` have become."""
-    for token in state.tokens:
-        token.content = visible(token.content)
-        for child in token.children or ():
-            child.content = visible(child.content)
-
-
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("gfm-like", {"html": False}).disable("image")
-    parser.core.ruler.push("visible", _clean)
-    return parser
-
-
 class Block(MarkdownBlock, RowsWidget):
     """Neighbouring blocks of an answer in one widget. Textual finds it by its first base, so style sheets do too."""
 
@@ -113,7 +97,7 @@ class AnswerText(Markdown):
 
     def __init__(self, answer: Answer) -> None:
         text = answer.text
-        super().__init__(visible(text), parser_factory=_parser, open_links=False)
+        super().__init__(visible(text), parser_factory=markdown, open_links=False)
         self._answer = answer
         self._shown = len(text)
         """Characters of the answer that the Markdown has, or that are on their way to it."""

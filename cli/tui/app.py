@@ -22,6 +22,7 @@ from ..slash import parse_slash
 from ..terminal import plain
 from .approval import ApprovalCard
 from .frame import MODES, Frame
+from .loading import Typing, background
 from .login import LoginPanel, LoginResult
 from .prompt import Prompt, PromptArea
 from .start import StartPanel
@@ -49,6 +50,7 @@ class DeepagentApp(Frame):
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
         self._opening = True
+        self._typing = Typing()
         self._problem = ""
         """Why the agent is not open; empty where it is, or where no model is known."""
         self.demo_wanted = False
@@ -77,7 +79,8 @@ class DeepagentApp(Frame):
     @work(exclusive=True, group="open")
     async def _begin(self) -> None:
         """Loads the agent's modules in a thread, then opens it."""
-        await asyncio.to_thread(_load_modules)
+        with background():
+            await asyncio.to_thread(_load_modules)
         from ..opening import Opener
         from .actions import Actions
         from .conversation import Conversation
@@ -188,26 +191,46 @@ class DeepagentApp(Frame):
 
     @work(exclusive=True, group="overview")
     async def _look_around(self, opened: Opened) -> None:
-        """What takes a moment: tokenizer, git, the last session."""
+        """What takes a moment: tokenizer, git, the last session, and the model's library."""
+        from ...agent.model.choose import prepare
         from ..overview import overview_of
 
         agent = opened.agent
         if agent is not None:
-            await asyncio.to_thread(agent.parts.counter.prepare)
+            await self._typing.pause()
+            with background():
+                await asyncio.to_thread(agent.parts.counter.prepare)
         overview = await asyncio.to_thread(overview_of, opened, agent.session.view if agent else None)
         self.start_panel.show(overview)
         self.footer.branch = overview.git
         if agent is not None and self.conversation.agent is agent:
             self._set_gauge(agent.gauge())
+            with background():
+                await prepare(agent.parts.model)
+
+    def start_over(self, session: str | None) -> None:
+        """Leaves the session as it is and goes on with `session`, or with a new one."""
+        if self._may_change():
+            self._start_over(session)
+
+    def change_model(self, name: str) -> None:
+        """The same session with another model; what was said is shown again."""
+        if self._may_change():
+            self._change_model(name)
+
+    def _may_change(self) -> bool:
+        """Whether nothing runs that would end with the agent; says so if something does."""
+        busy = self.conversation.busy
+        if busy:
+            self.presenter.notice("That waits until the run has ended; Esc stops it")
+        return not busy
 
     @work(exclusive=True, group="open")
-    async def start_over(self, session: str | None) -> None:
-        """Leaves the session as it is and goes on with `session`, or with a new one."""
+    async def _start_over(self, session: str | None) -> None:
         await self._open(self.conversation.open(session), replay=session is not None, fresh=True)
 
     @work(exclusive=True, group="open")
-    async def change_model(self, name: str) -> None:
-        """The same session with another model; what was said is shown again."""
+    async def _change_model(self, name: str) -> None:
         await self._open(self.conversation.change_model(name), replay=True, fresh=True)
 
     def ask_for_model(self) -> None:
@@ -316,6 +339,7 @@ class DeepagentApp(Frame):
     @on(Prompt.Changed)
     def _changed(self) -> None:
         """The list may have opened or closed; a question waits until nothing is being written."""
+        self._typing.key()
         if not self.prompt.text and self.prompt.has_focus and self._question is not None:
             self._question.take_focus()
         self._show_state()
@@ -330,7 +354,8 @@ class DeepagentApp(Frame):
 
     @on(StepLine.UndoWanted)
     def _undo_wanted(self) -> None:
-        self.conversation.undo_compaction()
+        if self._may_change():
+            self.conversation.undo_compaction()
 
 
 def _load_modules() -> None:

@@ -1,13 +1,14 @@
 """The question whether a call may run, in line in the transcript, with all that is needed to judge it.
 
-No key decides by accident: the card must have the focus, and a key counts only after a moment without any – typing that
-was meant for the prompt passes by. Enter never decides. What "always" means is the app's business.
+No key decides by accident: the card must have the focus, a key counts only after a moment without any, and a letter
+only if none follows it. A letter that counts for nothing is dropped, and the card says so; two in a row are a text that
+was meant for the prompt, and come whole as `Typed`. Enter never decides. What "always" means is the app's business.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,19 +17,24 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Input, Static
 
 from .diffs import diff_rows
 from .lines import Lines, Row, rows_of
 from .text import MUTED, one_line
+from .text_input import writing
 
 if TYPE_CHECKING:
     from ...context.messages import ToolCall
 
 QUIET = 0.4
 """Seconds that must pass, since the card got the keys and since the last one that came too early."""
+ALONE = 0.15
+"""Seconds for which a letter must be the last one before it decides: pasted or fast text is no answer."""
 _CHOICES = frozenset({"y", "a", "n", "r", "o", "escape"})
+_DECIDING = frozenset("yan")
 _MOVES = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
 """Keys that scroll: nobody types with them."""
 _ROWS = 40
@@ -74,6 +80,13 @@ class ApprovalCard(Vertical, can_focus=True):
             self.always = always
             """The card's rule is to be kept for this session."""
 
+    class Typed(Message):
+        """Text that is no answer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._question = question
@@ -81,6 +94,11 @@ class ApprovalCard(Vertical, can_focus=True):
         self._lines = Lines(classes="subject")
         self._keys = Static(_keys(question.rule))
         self._quiet_since = time.monotonic()
+        self._held = ""
+        """A letter that waits until it is known to be alone."""
+        self._typing = False
+        """What comes is text, until a moment passes without any."""
+        self._timer: Timer | None = None
         self._before: Widget | None = None
         self._decided = False
 
@@ -92,7 +110,7 @@ class ApprovalCard(Vertical, can_focus=True):
     def on_mount(self) -> None:
         """Takes the keys, unless something is being written."""
         self._show_rows(_ROWS)
-        if not _writing(self.screen.focused):
+        if not writing(self.screen.focused):
             self.take_focus()
 
     @property
@@ -109,23 +127,67 @@ class ApprovalCard(Vertical, can_focus=True):
     def on_focus(self) -> None:
         """Keys that were on their way to something else do not count."""
         self._quiet_since = time.monotonic()
+        self._typing = False
+        self._release()
+
+    def on_blur(self) -> None:
+        """A letter that waited counts no more."""
+        self._release()
 
     async def on_key(self, event: events.Key) -> None:
-        """Decides by a deliberate key. Any other key begins the moment of silence anew and passes by."""
+        """Decides by a deliberate key. Any other key but those that scroll begins the moment of silence anew."""
         if self.query(Input):
             if event.key == "escape":
                 event.stop()
                 self._close_reason()
             return
-        now = time.monotonic()
-        early = now - self._quiet_since < QUIET
-        if early or event.key not in _CHOICES:
-            self._quiet_since = self._quiet_since if event.key in _MOVES else now
-        if event.key in _CHOICES:
+        early = time.monotonic() - self._quiet_since < QUIET
+        if (early or event.key not in _CHOICES) and event.key not in _MOVES:
+            self._quiet_since = time.monotonic()
+        letter = event.character if event.is_printable and event.character else ""
+        if letter or event.key in _CHOICES:
             event.stop()
             event.prevent_default()
-            if not early:
-                await self._choose(event.key)
+        self._typing = self._typing and early
+        if letter and (self._held or self._typing):
+            self._type(letter)
+        elif letter and (early or event.key not in _CHOICES):
+            self._hold(letter, QUIET, self._drop)
+        elif letter and event.key in _DECIDING:
+            self._hold(letter, ALONE, self._decide_held)
+        elif event.key in _CHOICES and not early:
+            self._release()
+            await self._choose(event.key)
+
+    def _hold(self, letter: str, seconds: float, then: Callable[[], None]) -> None:
+        """Waits for what follows a letter."""
+        self._held = letter
+        self._timer = self.set_timer(seconds, then)
+
+    def _release(self) -> str:
+        """The letter that waited."""
+        held, self._held = self._held, ""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._keys.update(_keys(self._question.rule))
+        return held
+
+    def _type(self, letter: str) -> None:
+        """Text: the prompt gets it."""
+        self._typing = True
+        self.post_message(self.Typed(self._release() + letter))
+
+    def _drop(self) -> None:
+        """A letter that came too early, or says nothing here."""
+        held = self._release()
+        said = "came too early to count" if held in _CHOICES else "is no answer; Tab goes to the prompt"
+        hint = Content.styled(f"\n{held} {said}", "$text-warning") if held.strip() else Content()
+        self._keys.update(Content.assemble(_keys(self._question.rule), hint))
+
+    def _decide_held(self) -> None:
+        held = self._release()
+        self._decide(allowed=held != "n", always=held == "a")
 
     async def _choose(self, key: str) -> None:
         match key:
@@ -133,8 +195,6 @@ class ApprovalCard(Vertical, can_focus=True):
                 await self._open_reason()
             case "o":
                 self._show_rows(len(self._rows))
-            case "y" | "a":
-                self._decide(allowed=True, always=key == "a")
             case _:
                 self._decide(allowed=False)
 
@@ -171,17 +231,6 @@ class ApprovalCard(Vertical, can_focus=True):
         rows = self._rows if hidden <= 1 else self._rows[:limit]
         more = [Row(f"… {hidden:,} more lines are NOT shown; o shows them", "error")] if hidden > 1 else []
         self._lines.set_rows([*rows, *more])
-
-
-def _writing(focused: Widget | None) -> bool:
-    """Whether somebody is in the middle of a text."""
-    match focused:
-        case TextArea():
-            return bool(focused.text)
-        case Input():
-            return bool(focused.value)
-        case _:
-            return False
 
 
 def _subject(call: ToolCall) -> Iterable[Row]:

@@ -1,6 +1,6 @@
 """Markdown as rows of text: many blocks in one widget, where a widget for each would make long answers slow.
 
-Parsing and streaming are `answers`' business, wrapping and selecting `lines`'.
+Streaming is `answers`' business, wrapping and selecting `lines`'.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice, takewhile
 
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
@@ -21,6 +23,7 @@ from textual.highlight import HighlightTheme
 from textual.style import Style
 
 from .lines import Row, wrapped
+from .text import visible
 
 _HIGHLIGHTED = 20_000
 """Characters of code up to which it is coloured."""
@@ -128,6 +131,21 @@ def _style_of(kind: _TokenType) -> str:
 def has_table(tokens: Iterable[Token]) -> bool:
     """Whether the rows of the tokens depend on the width."""
     return any(token.type == "table_open" for token in tokens)
+
+
+def markdown() -> MarkdownIt:
+    """The parser: HTML is text, pictures are links, and nothing invisible comes out of an entity."""
+    parser = MarkdownIt("gfm-like", {"html": False}).disable("image")
+    parser.core.ruler.push("visible", _clean)
+    return parser
+
+
+def _clean(state: StateCore) -> None:
+    """Makes visible what entities such as `&#x202e;` have become."""
+    for token in state.tokens:
+        token.content = visible(token.content)
+        for child in token.children or ():
+            child.content = visible(child.content)
 
 
 def rows_from(tokens: Sequence[Token], width: int) -> list[Row]:

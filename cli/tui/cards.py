@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ _PACE = 0.1
 _WORDS: dict[State, str] = {"pending": "waits", "asking": "waits for your answer", "interrupted": "interrupted"}
 _SUBJECT = 24
 """Cells that the subject keeps beside a long summary."""
+_EXIT = re.compile(r"\[exit code \d+; directory .*\]")
+"""The last line of a command's result."""
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ class Card:
         """What is said behind the subject."""
         if self.state == "arriving":
             return f"is being written, {self.arrived:,} characters"
-        size = f"{self.size} → pointer" if self.pointer else self.size
+        size = f"{self.size} → pointer".lstrip() if self.pointer else self.size
         archived = "archived" if self.archived else ""
         return " · ".join(part for part in (self.summary or _WORDS.get(self.state, ""), size, archived) if part)
 
@@ -230,6 +233,8 @@ def _peek(card: Card) -> list[Row]:
     rows = _result(card)
     if len(rows) == 1 and rows[0].text.startswith(card.summary):
         return rows if rows[0].text.rstrip(".") != card.summary else []
+    if card.call.name == "execute" and len(rows) > 1 and _EXIT.fullmatch(rows[-1].text):
+        rows = rows[:-1]  # the head says it
     hidden = len(rows) - _PEEK
     if hidden <= 1:
         return rows

@@ -76,6 +76,24 @@ class PasteParser(XTermParser):
 class TerminalDriver(LinuxDriver):
     """Reads keys and pastes from the terminal."""
 
+    _away = False
+    """Another program has the terminal."""
+
+    def suspend_application_mode(self) -> None:
+        """Leaves the terminal to another program; what is painted meanwhile is not written."""
+        super().suspend_application_mode()
+        self._away = True
+
+    def resume_application_mode(self) -> None:
+        """Takes it back; the caller paints everything anew."""
+        self._away = False
+        super().resume_application_mode()
+
+    def write(self, data: str) -> None:
+        """Writes, unless nobody is there to write to: Textual's queue would fill up and stop the program."""
+        if not self._away:
+            super().write(data)
+
     def run_input_thread(self) -> None:
         """Reads until the program ends. Bytes that are no text are replaced: they must not end it."""
         parser = PasteParser(self._debug)

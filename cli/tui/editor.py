@@ -1,13 +1,18 @@
-"""The user's own editor on a text. The screen must be suspended meanwhile; that is the caller's business."""
+"""The user's own editor on a text. The screen must be suspended meanwhile; that is the caller's business.
+
+The event loop goes on, so a run does: an answer goes on arriving, and no limit of time passes unseen.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import shutil
-import subprocess
+import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _USUAL = ("nano", "vi")
@@ -18,20 +23,56 @@ class EditorError(Exception):
     """The editor gave no text back; the message says why in one sentence."""
 
 
-def edit(text: str, environ: Mapping[str, str]) -> str:
-    """`text` after the user has edited it, without the line end that editors add. Raises `EditorError`."""
+async def edit(text: str, environ: Mapping[str, str]) -> str:
+    """`text` after the user has edited it, without the line end that editors add. Raises `EditorError`.
+
+    To be called in the main thread. If it is cancelled, the editor is asked to end.
+    """
     command = _command(environ)
     with tempfile.TemporaryDirectory(prefix="deepagent-") as folder:
         path = Path(folder, "prompt.md")
-        path.write_text(text, encoding="utf-8", newline="")
         try:
-            code = subprocess.run([*command, str(path)], check=False).returncode
-            edited = path.read_text(encoding="utf-8", errors="replace")
+            _write(path, text)
+            code = await _run([*command, str(path)])
+            edited = _read(path)
         except OSError as error:
             raise EditorError(f"{command[0]} does not run: {error.strerror}") from error
     if code:
         raise EditorError(f"{command[0]} ended with exit code {code}; the text stays as it was")
     return edited if text.endswith("\n") else edited.removesuffix("\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+async def _run(command: Sequence[str]) -> int:
+    with _deaf_to_interrupts():
+        process = await asyncio.create_subprocess_exec(*command)
+        try:
+            return await process.wait()
+        except asyncio.CancelledError:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            raise
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Generator[None]:
+    """Ctrl+C in the editor goes to all processes of the terminal, and is meant for the editor alone."""
+    before = signal.signal(signal.SIGINT, _nothing)  # not SIG_IGN: the editor would inherit that
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _nothing(number: int, frame: object) -> None:
+    """A signal that means nothing here."""
 
 
 def _command(environ: Mapping[str, str]) -> list[str]:

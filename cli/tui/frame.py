@@ -34,6 +34,8 @@ _TWICE = 2.0
 class MainScreen(Screen[None], inherit_bindings=False):
     """The screen below all others: Tab and Ctrl+C mean here what the frame says."""
 
+    DEFAULT_CSS = "MainScreen { overflow: hidden; }"
+    """What does not fit into a tiny terminal is cut; the transcript scrolls."""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.to_cards", show=False)]
 
 
@@ -129,11 +131,26 @@ class Frame(App[int], inherit_bindings=False):
         """Esc may mean something else now."""
         self.call_later(self._show_state)
 
-    def on_key(self, event: events.Key) -> None:
-        """Text that nothing else takes is written into the prompt, whatever has the focus."""
-        if event.is_printable and event.character and len(self.screen_stack) == 1:
+    async def _on_key(self, event: events.Key) -> None:
+        """Text that no binding takes is written into the prompt, whatever has the focus."""
+        event.prevent_default()
+        if not await self._check_bindings(event.key) and event.is_printable and event.character:
+            self._write(event.character)
+
+    @on(ApprovalCard.Typed)
+    def _typed_at_a_question(self, message: ApprovalCard.Typed) -> None:
+        self._write(message.text)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """So is what is pasted."""
+        if len(self.screen_stack) == 1:
             self.prompt.focus()
-            self.prompt.insert(event.character)
+            self.prompt.paste(event.text)
+
+    def _write(self, text: str) -> None:
+        if len(self.screen_stack) == 1:
+            self.prompt.focus()
+            self.prompt.insert(text)
 
     def action_escape(self) -> None:
         """Goes back to the prompt, or to a question, else stops the run; what is open has closed itself before."""

@@ -96,9 +96,10 @@ class LadderLines:
             window=self._gauge.window if self._gauge else None,
             requests=self._places.kept(event.entry, cut),
             asked=self._places.requests,
+            cost=event.entry.cost,
         )
         self._compactions.append(_Compaction(step, self._transcript.add(lambda: StepLine(step)), cut))
-        if self._gauge is not None and self._gauge.cost is not None:
+        if step.cost is None and self._gauge is not None and self._gauge.cost is not None:
             self._unpriced = (self._compactions[-1], self._gauge.cost)
         self._show_newest()
         self._mark_archived(gone, cut, archived=True)

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from textual import on, work
-from textual.app import ComposeResult
+from textual import events, on, work
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -28,6 +28,7 @@ from textual.worker import Worker
 
 from .login_steps import Blank, Choice, FormStep, ListStep
 from .text import MUTED, one_line, safe
+from .text_input import writing
 
 if TYPE_CHECKING:
     from ...agent.local_servers import LocalServer
@@ -87,6 +88,8 @@ class LoginPanel(Vertical):
         """`ports` are names and ports of servers to look for, the usual ones if not given."""
         super().__init__()
         self._focus = focus_at_once
+        self._wanted = False
+        """It takes the keys even from somebody who writes."""
         self._ports = ports
         self._servers: dict[str, tuple[LocalServer, str]] = {}
         """Server and model by the ids of their choices."""
@@ -102,6 +105,7 @@ class LoginPanel(Vertical):
         """Looks for servers, some tenths of a second, and shows what can be chosen."""
         from ...agent.local_servers import USUAL, find_local_servers
 
+        self._wanted = writing(self.screen.focused)  # what stands there was sent, and needs a model
         found = await find_local_servers(USUAL if self._ports is None else self._ports)
         several = ((server, model) for server in found for model in server.models[:_MODELS])
         self._servers = {f"server-{number}": one for number, one in enumerate(several)}
@@ -119,18 +123,29 @@ class LoginPanel(Vertical):
 
     def focus_step(self) -> None:
         """Puts the cursor where the step begins; if there is none yet, as soon as there is."""
-        self._focus = True
+        self._focus = self._wanted = True
         for step in (*self.query(ListStep), *self.query(FormStep)):
             step.focus_first()
 
     async def _show(self, name: str) -> None:
-        """Goes to a step."""
+        """Goes to a step. It has the keys before the last one is gone: none of them may fall between the two."""
         step = self._step(name)
-        await self.remove_children()
-        await self.mount(step)
-        if self._focus:
-            step.focus_first()
-        self._focus = True
+        with cast(App[object], self.app).batch_update():
+            before = list(self.children)
+            await self.mount(step)
+            if self._focus and (self._wanted or not writing(self.screen.focused)):
+                step.focus_first()
+            await self.remove_children(before)
+        self._focus = self._wanted = True
+
+    def on_key(self, event: events.Key) -> None:
+        """Keeps from the prompt what may be the rest of a key: it was typed after Enter."""
+        if event.is_printable and self.query(FormStep):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """The same for a paste at a step that takes none: it may be a key."""
+        event.stop()
 
     def _step(self, name: str) -> ListStep | FormStep:
         match name:
@@ -158,6 +173,8 @@ class LoginPanel(Vertical):
     @on(OptionList.OptionSelected)
     async def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
+        if event.option_list.parent is not self.children[-1]:
+            return  # a second key at a list that is on its way out
         name = event.option_id or ""
         if name == "demo":
             self.post_message(self.Done(LoginResult(model="demo")))

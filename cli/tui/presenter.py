@@ -207,7 +207,8 @@ class Presenter:
         if self._withdrawn is not None:
             self._transcript.remove_entry(self._withdrawn)
         wait = f" in {event.wait:.1f} s" if event.wait else ""
-        text = f"{event.reason}; trying again{wait} (attempt {event.attempt + 1})"
+        mark = " –" if event.reason.endswith((".", "?", "!")) else ";"
+        text = f"{event.reason}{mark} trying again{wait} (attempt {event.attempt + 1})"
         self._withdrawn = self._transcript.add(lambda: NoticeLine(text, "warning"))
         if self._gauge is not None:
             self._on_gauge(self._gauge)

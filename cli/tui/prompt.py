@@ -160,17 +160,21 @@ class Prompt(TextInput):
         self.close_list()
 
     def action_editor(self) -> None:
-        """Opens the text in the user's own editor."""
+        """Opens the text in the user's own editor; what runs goes on meanwhile, unseen."""
+        self.run_worker(self._edit_outside(), group="editor", exclusive=True)
+
+    async def _edit_outside(self) -> None:
         problem = ""
         text = self.whole_text
         try:
             with cast(App[object], self.app).suspend():
                 try:  # in here: an error that leaves the block would leave the screen suspended
-                    text = edit(text, os.environ)
+                    text = await edit(text, os.environ)
                 except EditorError as error:
                     problem = str(error)
         except SuspendNotSupported:
             problem = "an editor needs a terminal"
+        self.focus()  # a question may have come meanwhile; it has waited for the text
         if problem:
             self.notify(problem, title="Editor", severity="error", markup=False)
         else:

@@ -59,17 +59,21 @@ class Flow(Visual):
     A line breaks between phrases, not within, as long as a phrase has room.
     """
 
-    def __init__(self, *paragraphs: Sequence[Content | str], hint: str = "") -> None:
+    def __init__(self, *paragraphs: Sequence[Content | str], hint: str = "", shrinks: int = 0) -> None:
+        """Where the first paragraph does not fit into a line, its first phrase is cut, to `shrinks` cells at least."""
         self.paragraphs = paragraphs
         self.hint = hint
+        self.shrinks = shrinks
 
     def laid_out(self, width: int) -> Content:
         """The text with line breaks where they are needed."""
         room = width - len(self.hint) - len(_GAP)
         hint = self.hint if room > width // 2 else ""
-        lines = [
-            line for at, one in enumerate(self.paragraphs) for line in _lines(one, width, 0 if at or not hint else room)
-        ]
+        first, *others = self.paragraphs
+        if self.shrinks:
+            first = _shrunk(first, room if hint else width, self.shrinks)
+        lines = _lines(first, width, room if hint else 0)
+        lines += [line for one in others for line in _lines(one, width, 0)]
         if hint and lines:
             pad = " " * max(0, width - len(hint) - lines[0].cell_length)
             lines[0] = Content.assemble(lines[0], pad, (hint, MUTED))
@@ -83,6 +87,15 @@ class Flow(Visual):
 
     def get_height(self, rules: RulesMap, width: int) -> int:
         return self.laid_out(width).get_height(rules, width)
+
+
+def _shrunk(phrases: Sequence[Content | str], width: int, least: int) -> Sequence[Content | str]:
+    """The phrases in one line, the first of them cut before its closing mark, if `least` cells are enough for it."""
+    longest, *others = (Content.assemble(phrase) for phrase in phrases)
+    room = width - sum(len(_DOT) + phrase.cell_length for phrase in others)
+    if longest.cell_length <= room or room < least:
+        return phrases
+    return [Content.assemble(longest.truncate(room - 1, ellipsis=True), longest[-1:]), *others]
 
 
 def _lines(phrases: Sequence[Content | str], width: int, first: int) -> list[Content]:

@@ -33,6 +33,7 @@ _NOTICES = 4
 _BRANCH = 30
 """Cells for the branch and its changes."""
 _LEAST_FOLDER = 8
+_LEAST_TITLE = 24
 
 
 class _Head(Visual):
@@ -115,6 +116,11 @@ class StartPanel(Vertical):
         last = self._overview.last if self._overview and not self._withdrawn else None
         return last.id if last else None
 
+    @property
+    def _stands(self) -> bool:
+        """Whether its rows are there: the transcript takes away what is far above."""
+        return self.is_mounted and self.is_attached
+
     def compose(self) -> ComposeResult:
         yield Static(_Head(Overview(folder=self._folder), known=False), id="start-head")
         yield StartRow("Model", Flow(["…"], hint="/model"), id="start-model")
@@ -130,19 +136,19 @@ class StartPanel(Vertical):
         self._overview = overview
         if overview.model:
             self._login = ""
-        if self.is_mounted:
+        if self._stands:
             self._fill()
 
     def show_login(self, *, focus: bool = True) -> None:
         """Offers ways to get a model, in the place where one would be named."""
         self._login = "focused" if focus else "shown"
-        if self.is_mounted:
+        if self._stands:
             self._fill_login()
 
     def withdraw_offer(self) -> None:
         """Takes the last session away: something else was begun."""
         self._withdrawn = True
-        if self.is_mounted:
+        if self._stands:
             self._fill()
 
     def _fill(self) -> None:
@@ -228,4 +234,4 @@ def _last(last: LastSession | None) -> Visual | None:
     keys = Content.assemble(("Enter on the empty line", "$text-accent"), (": continue", MUTED))
     others = (safe("type: new session", MUTED), safe("Ctrl+R: earlier prompts", MUTED))
     told = (safe(text, MUTED) for text in (last.ago, last.ended) if text)
-    return Flow([title, *told], muted, [keys, *others], hint="/resume")
+    return Flow([title, *told], muted, [keys, *others], hint="/resume", shrinks=_LEAST_TITLE)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,15 +18,18 @@ from textual.widgets import Static
 
 from ..gauge import tokens
 from ..overview import shown_folder
+from .blocks import markdown, rows_from
 from .folding import Fold
-from .lines import Lines, Row, rows_of
-from .text import FAINT, one_line, safe
+from .lines import Lines, Row
+from .text import FAINT, one_line, safe, visible
 
 if TYPE_CHECKING:
     from ...context.entries import Compacted
 
 _RULE = 7
 """Cells that the rule around a line takes at least."""
+_WIDTH = 72
+"""Cells that a table in a summary may take."""
 _REQUEST = 200
 """Characters of a kept request in the list of them."""
 _WHO = {"model": "by the model", "harness": "from the log, without a model"}
@@ -126,7 +129,7 @@ def _rows(step: Step) -> list[Row]:
     why = f"; {_WHY[entry.reason]}" if entry.reason in _WHY else ""
     rows = [
         Row(f"{entry.messages:,} messages archived{why}", "muted"),
-        Row(f"archive: {shown_folder(Path(step.archive))}", "muted"),
+        Row(f"archive: {shown_folder(Path(step.archive))}", "muted", words=True),
     ]
     for word, paths in (("changed", entry.files_changed), ("read", entry.files_read)):
         if paths:
@@ -134,10 +137,16 @@ def _rows(step: Step) -> list[Row]:
     rows += [Row(""), Row(f"Requests kept word for word, {len(step.requests)} of {step.asked}")]
     requests = (one_line(text[:_REQUEST]) for text in step.requests)
     rows += [Row(text, "muted", first="❯ ", rest="  ", words=True) for text in requests]
-    rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *rows_of(entry.summary.strip(), "muted", words=True)]
+    rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *_summary(entry.summary)]
     if step.newest and not step.undone:
         rows += [Row(""), Row("u takes it back")]
     return rows
+
+
+def _summary(text: str) -> Iterator[Row]:
+    """The rows of a summary, which is Markdown."""
+    for row in rows_from(markdown().parse(visible(text)), _WIDTH):
+        yield replace(row, kind="muted") if row.kind == "plain" else row
 
 
 def ruled(text: str, width: int) -> Content:

@@ -16,7 +16,8 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
-from textual.widgets import TextArea
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from .pastes import Pastes, clean
 
@@ -30,6 +31,17 @@ _ELSEWHERE = {"up", "down", "pageup", "pagedown", "ctrl+c", "ctrl+d", "ctrl+z", 
 """Keys of a text area that mean something else in a prompt, or are the app's."""
 _CLUSTER = 32
 """Code points of the longest character that the caret steps over in one."""
+
+
+def writing(focused: Widget | None) -> bool:
+    """Whether somebody is in the middle of a text: then nothing else may take the keys."""
+    match focused:
+        case TextArea():
+            return bool(focused.text)
+        case Input():
+            return bool(focused.value)
+        case _:
+            return False
 
 
 def _kept() -> list[BindingType]:

@@ -359,3 +359,13 @@ def test_what_is_no_time_is_nothing(time: str) -> None:
 
 def test_a_time_without_a_zone_is_taken_for_ours() -> None:
     assert ago("2026-11-30T11:00:00", datetime(2026, 11, 30, 12, tzinfo=UTC)) == "1 h ago"
+
+
+def test_a_title_that_is_cut_says_so(opened: Callable[..., Opened]) -> None:
+    place = no_model()
+    for text in ("x" * 60, "word " * 13):
+        log = Log(place)
+        log.asks(text)
+        log.session.close()
+    titles = {row["title"] for row in session_rows(place.workspace)}
+    assert titles == {"x" * 60, "word " * 11 + "word…"}

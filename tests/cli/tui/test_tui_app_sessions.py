@@ -135,7 +135,7 @@ async def test_going_on_shows_what_was_shown() -> None:
         {"text": "After it."},
     ]
     model = script(workspace_here().root, *steps)
-    options: dict[str, Any] = {"model": model, "size": (90, 80), **YOLO}
+    options: dict[str, Any] = {"model": model, "size": (90, 110), **YOLO}
     async with on_screen(**options) as screen:
         await screen.run("look around\nand around")
         await screen.run("/compact")

@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deepagent.agent import local_servers
 from tui_stage import Json, Screen, call, on_screen, script, write
 
 _FOLDER = Path(__file__).with_name("snapshots")
 _PICTURES = Path(__file__).parents[3] / "scripts" / "pictures.py"
-_TOKENS = re.compile(
-    r"\b(?:prompt|margin|memory) \d+|^\s*−?[\d,]+\s+−?\d+\.\d$|[\d,]+ of \S+ tokens, \d+%"
-    r"|~[\d.]+k/\S+ \d+%|\d+k? → \S+|[\d,]+ until compaction.*?;|~\S+ tokens"
+_COLUMNS = re.compile(r" {2,}−?[\d,]+ +−?\d+\.\d$")
+"""Tokens and per cent of a row of /context."""
+_INLINE = re.compile(
+    r"(?:prompt|tools|memory|margin) [\d.]+k?|~[\d.]+k? tokens|[\d.]+k → [\d.]+k tokens \(\d+ → \d+ %\)"
+    r"|~[\d.]+k?(?=/)|(?<= )\d+ s$|[\d,]+(?= of [\d,]+ tokens)"
 )
-"""Figures that depend on the workspace's path, which is another in each run."""
+_BAR = re.compile(r"(?<=~).*\[([▪·]+│[▪·]+)\]")
+"""A gauge of our own count."""
 REPAIR: list[Json] = [
     {
         "text": "I look first.",
@@ -44,6 +48,7 @@ REPAIR: list[Json] = [
     },
     {"text": "`add` adds now:\n\n```python\nreturn a + b\n```", "usage": {"input": 2_900, "output": 60}},
 ]
+AFTERWARDS: Json = {"text": "There are none yet.", "usage": {"input": 2_400, "output": 60}}
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +60,19 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("add.py", "def add(a, b):\n    return a - b\n")
 
 
-def story(**options: Any) -> dict[str, Any]:
-    """The options of a screen on which the repair is played."""
-    path = script(Path.cwd(), *REPAIR).removeprefix("scripted:")
+def story(*steps: Json, **options: Any) -> dict[str, Any]:
+    """The options of a screen on which the repair is played, or these steps."""
+    path = script(Path.cwd(), *(steps or (*REPAIR, AFTERWARDS))).removeprefix("scripted:")
     return {"model": "demo", "demo": Path(path), **options}
 
 
 def _change(text: str) -> str:
-    return _TOKENS.sub(lambda found: re.sub(r"\d", "9", found[0]), _pictures().unchanging(text))
+    """Replaces figures that depend on the workspace's path, which is another in each run, by others as long."""
+    text = _pictures().unchanging(text)
+    text = _COLUMNS.sub(lambda found: "9,999   99.9".rjust(len(found[0])), text)
+    if _BAR.search(text):
+        text = re.sub(r"(?<= )\d+%(?= \[)", lambda found: re.sub(r"\d", "9", found[0]), text.replace("▪", "·"))
+    return _INLINE.sub(lambda found: re.sub(r"\d", "9", found[0]), text)
 
 
 def _pictures() -> Any:
@@ -126,8 +136,45 @@ async def test_a_compaction_that_is_opened_and_what_fills_the_window() -> None:
         await screen.pilot.pause(0.2)
         compare(screen, "compaction-80x24-dark")
         await screen.press("escape")
+        await screen.run("Which tests are there?")
         await screen.resize(160, 50)
         screen.app.theme = "textual-light"
         await screen.say("/context")
         await screen.sees("Together")
         compare(screen, "context-160x50-light")
+
+
+async def test_a_command_that_fails_shows_its_output() -> None:
+    write("report.txt", "".join(f"test_add.py:{number}: assert {number} == {number + 1}\n" for number in range(30)))
+    failing: Json = {"text": "I run the tests.", "calls": [call("execute", command="cat report.txt; exit 1")]}
+    answer: Json = {"text": "All 30 fail.", "usage": {"input": 2_700, "output": 20}}
+    async with on_screen(**story(failing, answer, flags={"permissions.mode": "yolo"})) as screen:
+        await screen.run("Run the tests.")
+        compare(screen, "failure-80x24-dark")
+
+
+async def test_what_is_written_during_a_run_waits() -> None:
+    running: Json = {
+        "text": "I wait for the build.",
+        "calls": [call("execute", command="until [ -e built ]; do sleep 0.05; done")],
+        "usage": {"input": 2_700, "output": 20},
+    }
+    async with on_screen(**story(running, {"text": "Built."}, flags={"permissions.mode": "yolo"})) as screen:
+        await screen.say("Build it.")
+        await screen.sees("sleep 0.05")
+        await screen.say("Use the release settings.")
+        await screen.write("Then write the notes.")
+        await screen.press("tab")
+        await screen.sees("Then write the notes.", "Esc: stop the run")
+        await screen.pilot.pause(0.2)
+        compare(screen, "waiting-80x24-dark")
+        write("built", "")
+        await screen.settle()
+
+
+async def test_without_a_key_the_start_offers_ways_to_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_servers, "USUAL", ())
+    async with on_screen(model="", theme="textual-light", opened=False) as screen:
+        await screen.sees("Which model?")
+        await screen.pilot.pause(0.2)
+        compare(screen, "login-80x24-light")

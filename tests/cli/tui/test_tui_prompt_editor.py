@@ -15,10 +15,10 @@ def script(folder: Path, body: str) -> str:
     return f"'{path}' -w"
 
 
-def test_text_comes_back_without_the_line_end_that_editors_add(tmp_path: Path) -> None:
+async def test_text_comes_back_without_the_line_end_that_editors_add(tmp_path: Path) -> None:
     command = script(tmp_path, 'test "$1" = -w && printf "new\\n日本\\n" >> "$2"')
-    assert edit("old\n[/b] ", {"VISUAL": command, "EDITOR": "false"}) == "old\n[/b] new\n日本"
-    assert edit("old\n", {"VISUAL": " ", "EDITOR": command}) == "old\nnew\n日本\n"
+    assert await edit("old\n[/b] ", {"VISUAL": command, "EDITOR": "false"}) == "old\n[/b] new\n日本"
+    assert await edit("old\n", {"VISUAL": " ", "EDITOR": command}) == "old\nnew\n日本\n"
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ def test_text_comes_back_without_the_line_end_that_editors_add(tmp_path: Path) -
         ("'", "cannot be read"),
     ],
 )
-def test_editor_that_fails_says_why(value: str, reason: str) -> None:
+async def test_editor_that_fails_says_why(value: str, reason: str) -> None:
     with pytest.raises(EditorError, match=reason):
-        edit("text", {"EDITOR": value})
+        await edit("text", {"EDITOR": value})
 
 
-def test_editor_that_removes_the_file_is_an_error(tmp_path: Path) -> None:
+async def test_editor_that_removes_the_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EditorError, match="No such file"):
-        edit("text", {"EDITOR": script(tmp_path, 'rm "$2"')})
+        await edit("text", {"EDITOR": script(tmp_path, 'rm "$2"')})
 
 
-def test_no_editor_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_no_editor_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EditorError, match=r"set \$VISUAL or \$EDITOR"):
-        edit("text", {})
+        await edit("text", {})

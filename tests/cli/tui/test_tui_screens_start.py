@@ -189,3 +189,15 @@ def test_what_the_first_frame_needs_loads_nothing_of_the_agent() -> None:
     )
     done = subprocess.run((sys.executable, "-c", code), check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_long_title_is_cut_so_that_its_line_is_one() -> None:
+    panel = StartPanel()
+    app = Host(panel)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel.show(replace(WHOLE, last=replace(LAST, title="split billing out of core and " * 2, ended="done")))
+        await settle(pilot)
+        line = lines(app)[at(app, "Last")]
+        assert "“split billing out of core" in line
+        assert "…” · 14 h ago · done" in line
+        assert line.endswith("/resume")

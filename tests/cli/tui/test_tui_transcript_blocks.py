@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from deepagent.cli.tui.answers import _parser
-from deepagent.cli.tui.blocks import rows_from
+from deepagent.cli.tui.blocks import markdown, rows_from
 from rich.cells import cell_len
 from transcript_host import DANGER, HOSTILE
 
 
-def lines(markdown: str, width: int = 40) -> list[str]:
-    return [(row.first + row.text).rstrip() for row in rows_from(_parser().parse(markdown), width)]
+def lines(text: str, width: int = 40) -> list[str]:
+    return [(row.first + row.text).rstrip() for row in rows_from(markdown().parse(text), width)]
 
 
-def styles(markdown: str) -> list[tuple[str, str]]:
+def styles(text: str) -> list[tuple[str, str]]:
     return [
         (row.text[span.start : span.end], str(span.style))
-        for row in rows_from(_parser().parse(markdown), 40)
+        for row in rows_from(markdown().parse(text), 40)
         for span in row.spans
     ]
 

@@ -320,7 +320,7 @@ async def test_steps_without_a_model_have_quiet_lines() -> None:
         show = app.presenter.show
         show(Trimmed(stubs=9, results=("t0",), tokens_saved=38_000))
         for number in range(2):
-            show(finished(call("read_file", f"c{number}", path=f"f{number}"), id=f"t{number}"))
+            show(finished(call("read_file", f"c{number}", path=f"f{number}"), id=f"t{number}", summary="9 lines"))
         for number in range(2):
             show(Offloading(path="p", tokens=5_000, shown_tokens=400, message=f"t{number}"))
         show(gauge())
@@ -328,8 +328,8 @@ async def test_steps_without_a_model_have_quiet_lines() -> None:
             pilot,
             "── freed 38k · 1 result → a pointer, 9 arguments → stubs · no model call ──",
             "── freed 9.2k · 2 results → pointers · no model call ──",
-            "◐ read_file  f0",
-            "◐ read_file  f1",
+            "◐ read_file  f0  9 lines · → pointer",
+            "◐ read_file  f1  9 lines · → pointer",
         )
 
 

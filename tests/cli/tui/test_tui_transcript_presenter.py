@@ -50,7 +50,7 @@ from transcript_host import (
 if TYPE_CHECKING:
     from ...stage import Stage
 
-SMALL = {"context": {"window": 16_000, "keep": 0.1}}
+SMALL = {"context": {"window": 16_000, "keep_results": ["read_file"], "keep": 0.1}}
 
 
 @pytest.fixture
