@@ -20,7 +20,7 @@ from typing import TypeVar
 from deepagent.agent.storage import DiskStorage
 from deepagent.agent.tokenizer import load_encoder
 from deepagent.context.budget import Budget, ContextSettings, Window, budget_for
-from deepagent.context.compact import Ask, Compactor
+from deepagent.context.compact import Compactor
 from deepagent.context.entries import Compacted, Shortened
 from deepagent.context.facts import gather
 from deepagent.context.head import compose_head
@@ -37,6 +37,7 @@ from deepagent.context.messages import (
 )
 from deepagent.context.meter import Meter
 from deepagent.context.offload import Offloader
+from deepagent.context.record import Ask, Recorder
 from deepagent.context.session import Session
 from deepagent.context.shorten import plan_shortening
 from deepagent.context.tokens import Counter
@@ -91,9 +92,8 @@ def make_ladder(session: Session, counter: Counter, window: int) -> Ladder:
             session=session,
             counter=counter,
             meter=meter,
-            summarizer=lambda: None,
+            recorder=Recorder(session=session, counter=counter, meter=meter, summarizer=lambda: None, on_trouble=print),
             on_start=lambda _: None,
-            on_trouble=lambda _: None,
         ),
         on_step=lambda _: None,
         on_trouble=print,

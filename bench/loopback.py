@@ -6,13 +6,14 @@ What it answers is handed in; what the notes mean is the business of the scripts
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 BYTES_PER_TOKEN = 4.6
@@ -27,6 +28,8 @@ class Answer:
     tool: str = ""
     arguments: str = ""
     """JSON."""
+    pace: float = 0.0
+    """Seconds between two words of the text; 0 sends all of it at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def _handler(script: Script, exchanges: list[Exchange]) -> type[BaseHTTPRequestH
             has_tools = bool(request.get("tools"))
             answer = script(request, seen[has_tools])
             seen[has_tools] += 1
-            self._send(_events(answer, prompt_tokens=round(len(body) / BYTES_PER_TOKEN)))
+            self._send(_events(answer, prompt_tokens=round(len(body) / BYTES_PER_TOKEN)), answer.pace)
             exchanges.append(
                 Exchange(arrived=arrived, received=received, answered=perf_counter(), body=body, has_tools=has_tools)
             )
@@ -96,12 +99,18 @@ def _handler(script: Script, exchanges: list[Exchange]) -> type[BaseHTTPRequestH
         def do_GET(self) -> None:
             self.send_error(404)
 
-        def _send(self, data: bytes) -> None:
+        def _send(self, events: Sequence[bytes], pace: float) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Length", str(sum(map(len, events))))
             self.end_headers()
-            self.wfile.write(data)
+            due = perf_counter()
+            for event in events:
+                self.wfile.write(event)
+                if pace:
+                    self.wfile.flush()
+                    due += pace
+                    sleep(max(0.0, due - perf_counter()))
             self.wfile.flush()
 
         def log_message(self, format: str, *args: object) -> None:
@@ -110,19 +119,22 @@ def _handler(script: Script, exchanges: list[Exchange]) -> type[BaseHTTPRequestH
     return Handler
 
 
-def _events(answer: Answer, *, prompt_tokens: int) -> bytes:
+def _events(answer: Answer, *, prompt_tokens: int) -> list[bytes]:
     """The answer as server-sent events."""
-    delta: dict[str, object] = {"role": "assistant", "content": answer.text or None}
+    words = re.findall(r"\s*\S+\s*?", answer.text) if answer.pace else [answer.text]
+    *before, last = words or [""]
+    delta: dict[str, object] = {"role": "assistant", "content": last or None}
     if answer.tool:
         function = {"name": answer.tool, "arguments": answer.arguments}
         delta["tool_calls"] = [{"index": 0, "id": f"call_{prompt_tokens}", "type": "function", "function": function}]
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": 20, "total_tokens": prompt_tokens + 20}
     stop = "tool_calls" if answer.tool else "stop"
     chunks: list[dict[str, object]] = [
+        *({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]} for word in before),
         {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": stop}]},
         {"choices": [], "usage": usage},
     ]
     head = {"id": "bench", "object": "chat.completion.chunk", "created": 0, "model": "bench"}
     lines = [*(json.dumps({**head, **chunk}) for chunk in chunks), "[DONE]"]
-    return "".join(f"data: {line}\n\n" for line in lines).encode()
+    return [f"data: {line}\n\n".encode() for line in lines]
