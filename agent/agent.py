@@ -9,74 +9,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
 from ..context.accounting import Account, account
-from ..context.budget import Budget
-from ..context.compact import Ask, Compactor
+from ..context.compact import Compactor
 from ..context.entries import Compacted, Ended
 from ..context.ladder import CannotUndo, Ladder
 from ..context.log import LogError
 from ..context.meter import Meter
 from ..context.offload import Offloader
+from ..context.record import Ask, Recorder
 from ..context.session import Session
 from ..context.storage import StorageError
-from ..context.tokens import Counter
 from ..context.view import View
-from .backends.protocol import Backend
-from .config import PermissionMode, Settings
+from .config import PermissionMode
 from .edge import Edge
 from .errors import DeepagentError
 from .events import CompactionTakenBack, Event, Gauge, GaugeChanged, Noticed, Outcome, RunEnded
+from .head import Head
 from .loop import Loop
-from .middleware.base import Middleware, RunState, RunStopped
+from .middleware.base import RunState, RunStopped
 from .middleware.context import ContextCare
-from .model.types import Completed, Model
-from .prompt import PromptPart, prompt_text
-from .prompt_log import log_model, log_prompt
+from .middleware.telling import Settling, Telling
+from .model.types import ModelRequest
+from .parts import Parts
+from .prompt_log import log_model
 from .reports import Reports
-from .secrets import Masker
 from .services import Services
 from .summaries import Summaries
-from .tool import Tool
 from .toolbox import Toolbox
-from .workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What an agent is made of."""
-
-    workspace: Workspace
-    session: Session
-    model: Model
-    summary_model: Model
-    summary_window: int
-    """Tokens of the summary model's window."""
-    budget: Budget
-    settings: Settings
-    backend: Backend
-    tools: tuple[Tool, ...]
-    middleware: tuple[Middleware, ...]
-    """The first is the outermost; the context layer comes inside all of them."""
-    masker: Masker
-    counter: Counter
-    prompt: Callable[[], tuple[PromptPart, ...]]
-    """The parts of the system prompt as they are now; asked once a run."""
-    price: Callable[[Completed], float | None]
-    summary_price: Callable[[Completed], float | None]
-    max_output: int | None
-    context: object = None
-    """The caller's own data for tools; never written to disk."""
-    notices: tuple[str, ...] = ()
-    set_mode: Callable[[PermissionMode], None]
-    """Makes another mode decide what runs without being asked about."""
-    allow: Callable[[str], None]
-    """Takes a further rule for what is not asked about."""
-    on_close: Callable[[], None] = lambda: None
+from .window_keeper import WindowKeeper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +63,6 @@ class Agent:
         self._sink: Callable[[Event], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._edge = Edge()
-        self._prompt: tuple[PromptPart, ...] = ()
-        """As the last run sent it, or the next one would."""
         self._inbox: list[str] = []
         self._run: RunState | None = None
         self._meter = Meter(parts.counter, parts.model.name)
@@ -107,8 +70,16 @@ class Agent:
             self._meter.add(entry)
         reports = Reports(self._emit, self.gauge, lambda: self.archive, lambda: self._run)
         self._ladder = self._make_ladder(reports)
-        self._loop = self._make_loop()
-        self._prompt = parts.prompt()
+        self._windows = WindowKeeper(
+            self._ladder,
+            parts.model,
+            summary_model=parts.summary_model,
+            summary_window=parts.summary_window,
+            known=parts.known_windows,
+        )
+        toolbox = self._make_toolbox()
+        self._head = Head(parts.prompt, self._ladder, mask=parts.masker.mask, fit=toolbox.fit)
+        self._loop = self._make_loop(toolbox)
         self._loop.measure()
 
     def _make_ladder(self, reports: Reports) -> Ladder:
@@ -116,7 +87,9 @@ class Agent:
         summaries = Summaries(
             parts.summary_model,
             parts.session,
-            window=parts.summary_window,
+            window=lambda: self._windows.summary_window,
+            prompt=parts.summary_prompt,
+            request=self._next_request if parts.summary_model is parts.model else None,
             price=parts.summary_price,
             masker=parts.masker,
             run=lambda: self._run,
@@ -137,34 +110,45 @@ class Agent:
                 session=parts.session,
                 counter=parts.counter,
                 meter=self._meter,
-                summarizer=summaries.summarizer,
+                recorder=Recorder(
+                    session=parts.session,
+                    counter=parts.counter,
+                    meter=self._meter,
+                    summarizer=summaries.summarizer,
+                    on_trouble=reports.trouble,
+                    cache=parts.cache,
+                ),
                 on_start=reports.compaction_started,
-                on_trouble=reports.trouble,
             ),
+            cache=parts.cache,
             on_step=reports.step,
             on_trouble=reports.trouble,
+            may_prepare=lambda: self._run is not None and self._windows.may_ask_beside,
         )
 
-    def _make_loop(self) -> Loop:
+    def _make_toolbox(self) -> Toolbox:
         parts = self.parts
-        middleware = (*parts.middleware, ContextCare(self._ladder))
-        toolbox = Toolbox(
+        return Toolbox(
             (*parts.tools, *(tool for one in parts.middleware for tool in one.tools)),
             session=parts.session,
             ladder=self._ladder,
             backend=parts.backend,
             services=Services(parts.session, self._ladder, self._emit, parts.masker),
-            middleware=middleware,
+            middleware=parts.middleware,
             context=parts.context,
         )
+
+    def _make_loop(self, toolbox: Toolbox) -> Loop:
+        parts = self.parts
+        care = ContextCare(self._ladder, self._windows, self.gauge)
         return Loop(
             model=parts.model,
             session=parts.session,
             ladder=self._ladder,
             toolbox=toolbox,
-            middleware=middleware,
+            middleware=(*parts.middleware, Telling(self._head), care, Settling(self._head)),
             masker=parts.masker,
-            system=lambda: prompt_text(self._prompt),
+            system=lambda: self._head.text,
             gauge=self.gauge,
             price=parts.price,
             prepare_counter=parts.counter.prepare,
@@ -172,6 +156,9 @@ class Agent:
             effort=parts.settings.effort,
             max_output=parts.max_output,
         )
+
+    def _next_request(self) -> ModelRequest:
+        return self._loop.request()
 
     def _emit(self, event: Event) -> None:
         if self._sink is not None:
@@ -234,7 +221,7 @@ class Agent:
         """What fills the window, in rows that add up. With a `view` taken before, it may run in another thread."""
         self._loop.measure()
         return account(
-            prompt=[(part.name, part.text) for part in self._prompt],
+            prompt=[(part.name, part.text) for part in self._head.parts],
             tools=self._loop.toolbox.texts,
             view=view or self.session.view,
             counter=self.parts.counter,
@@ -271,6 +258,7 @@ class Agent:
     async def aclose(self) -> None:
         """Ends the run, what its commands left running, and the session's use of files and connections."""
         await self._stop()
+        await self._ladder.compactor.close()
         try:
             await self.parts.backend.aclose()
             await self.parts.model.aclose()
@@ -310,11 +298,11 @@ class Agent:
                 self._sink = self._task = None
 
     async def _compact(self, focus: str | None) -> None:
-        self._log_prompt()
         with suppress(asyncio.CancelledError):
             await asyncio.to_thread(self.parts.counter.prepare)
             self._loop.measure()
             await self._ladder.compact(Ask(reason="user", focus=focus))
+            await self._head.settle(self._emit)
         self._emit(GaugeChanged(gauge=self.gauge()))
 
     async def _undo(self) -> None:
@@ -334,8 +322,9 @@ class Agent:
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                self._log_prompt()
                 log_model(self.session, self.parts.model.name)
+                await self._windows.find()
+                await self._head.begin()
                 text, outcome = await self._loop.run(prompt, run), "success"
         except TimeoutError:
             if not limit.expired():
@@ -348,12 +337,6 @@ class Agent:
         except (DeepagentError, StorageError, LogError) as failure:
             error = _problem(getattr(failure, "kind", "storage"), self.parts.masker.mask(str(failure)))
         self._end(run, outcome, text, error)
-
-    def _log_prompt(self) -> None:
-        """Asks for the prompt's parts and logs those that changed."""
-        mask = self.parts.masker.mask
-        self._prompt = tuple(replace(part, text=mask(part.text)) for part in self.parts.prompt())
-        log_prompt(self.session, self._prompt)
 
     def _end(self, run: RunState, outcome: Outcome, text: str, error: Mapping[str, JsonValue] | None) -> None:
         with suppress(StorageError):

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import cast
 
 from ..context.budget import Window, budget_for
+from ..context.cache import CacheTerms
 from ..context.session import Session
 from ..context.tokens import Counter
-from .agent import Agent, Parts
+from .agent import Agent
 from .approvals.policy import Policy
 from .approvals.rules import parse_rules
 from .backends.local import LocalBackend
 from .config import PermissionMode, Settings
 from .credentials import load_credentials
 from .errors import ConfigError
+from .known_windows import KnownWindows
 from .middleware.approvals import Approvals
 from .middleware.base import Middleware
 from .middleware.guard import Guard
@@ -29,19 +31,25 @@ from .middleware.limits import Limits
 from .middleware.masking import Masking
 from .middleware.upkeep import Upkeep
 from .model.catalog import model_info
-from .model.choose import open_model
+from .model.choose import open_model, returned_by
+from .model.prices import cache_terms
 from .model.retry import RetryingModel, RetryPolicy
 from .model.types import Completed, Model
+from .parts import Parts
 from .prompt_source import PromptSource, skill_roots
 from .runtime import Context
 from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
+from .small_files import expand, read_small
 from .storage import DiskStorage
 from .tokenizer import load_encoder
 from .tool import Tool
 from .tools import builtin_tools
 from .windows import check_price, price_of, window_of
 from .workspace import Workspace, find_workspace
+
+_SUMMARY_PROMPT = 20_000
+"""Bytes of a file with the user's own words on summaries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,8 @@ def build(
     if missing := [folder for folder in extras.add_dirs if not folder.is_dir()]:
         raise ConfigError(f"--add-dir: {missing[0]} is no folder")
     credentials = load_credentials(workspace.user)
-    models = _models(settings, environ, credentials.keys, extras)
+    known = KnownWindows(workspace.user / "cache" / "windows.json")
+    models = _models(settings, environ, credentials.keys, extras, known)
     storage, on_close = open_storage(workspace, choice)
     try:
         session, notices = open_session(storage, workspace, choice)
@@ -147,11 +156,13 @@ def _parts(
     budget = budget_for(models.window, settings.context)
     tools = (*builtin_tools(), *extras.tools)
     backend = _backend(workspace, place.storage, place.environ, settings, extras)
+    counter = Counter(load_encoder, returned=returned_by(models.work))
     prompt = PromptSource(
         settings=settings,
         workspace=workspace,
         session=session,
         tools=tuple(tool.name for tool in tools),
+        counter=counter,
         budget=budget,
         mode=settings.permissions.mode,
         custom=extras.prompt,
@@ -164,15 +175,18 @@ def _parts(
         session=session,
         model=models.work,
         summary_model=models.summary,
-        summary_window=models.summary_window.tokens,
+        summary_window=models.summary_window,
+        known_windows=models.known,
+        summary_prompt=_summary_prompt(settings, workspace),
+        cache=models.cache,
         budget=budget,
         settings=settings,
         backend=backend,
         tools=tools,
         middleware=(*policies, *_upkeep(place.storage, workspace, session, place.choice)),
         masker=masker,
-        counter=Counter(load_encoder),
-        prompt=prompt.parts,
+        counter=counter,
+        prompt=prompt,
         price=models.price,
         summary_price=models.summary_price,
         max_output=None,
@@ -182,6 +196,20 @@ def _parts(
         allow=approvals.allow,
         on_close=on_close,
     )
+
+
+def _summary_prompt(settings: Settings, workspace: Workspace) -> str:
+    """What the user wants a summary to hold. Raises `ConfigError` if the file cannot be read."""
+    if settings.summary_prompt is None:
+        return ""
+    path = workspace.root / expand(settings.summary_prompt)
+    try:
+        data, size = read_small(path, _SUMMARY_PROMPT)
+        if size > _SUMMARY_PROMPT:
+            raise ConfigError(f"summary_prompt: {path} has more than {_SUMMARY_PROMPT:,} bytes")
+        return data.decode()
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"summary_prompt: {path} cannot be read: {error}") from error
 
 
 def _mode_setter(approvals: Approvals, prompt: PromptSource) -> Callable[[PermissionMode], None]:
@@ -205,11 +233,15 @@ class _Models:
     summary: Model
     window: Window
     summary_window: Window
+    known: KnownWindows
+    cache: CacheTerms
     price: Callable[[Completed], float | None]
     summary_price: Callable[[Completed], float | None]
 
 
-def _models(settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], extras: Extras) -> _Models:
+def _models(
+    settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], extras: Extras, known: KnownWindows
+) -> _Models:
     """Opens the models. Raises `ConfigError` or `AuthError`."""
     open_named = partial(_open_model, settings=settings, environ=environ, keys=keys, demo=extras.demo)
     work = _retrying(extras.model or open_named(_model_name(settings)), settings)
@@ -219,8 +251,10 @@ def _models(settings: Settings, environ: Mapping[str, str], keys: Mapping[str, s
     return _Models(
         work=work,
         summary=summary,
-        window=window_of(settings, work, info),
-        summary_window=window_of(settings, summary, summary_info),
+        window=window_of(settings, work, info, known.of(work)),
+        summary_window=window_of(settings, summary, summary_info, known.of(summary)),
+        known=known,
+        cache=cache_terms(info.prices if info else ()),
         price=partial(price_of, info),
         summary_price=partial(price_of, summary_info),
     )

@@ -80,6 +80,8 @@ class Settings:
     """The model that works: a litellm name such as `openai/gpt-5`, `scripted:FILE`, or `demo`."""
     summary_model: str | None = None
     """The model that writes summaries; the working one where not given."""
+    summary_prompt: str | None = None
+    """A file with what a summary is to hold, in place of our own words."""
     effort: str | None = None
     """How hard the model thinks, in the provider's words; its own choice where not given."""
     memory: tuple[str, ...] = ()

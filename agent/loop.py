@@ -141,7 +141,7 @@ class Loop:
         given: list[Completed] = []
         completed: Completed | None = None
         try:
-            async for delta in self._handler(run, given)(self._request()):
+            async for delta in self._handler(run, given)(self.request()):
                 completed = self._show(delta, text, run)
         except asyncio.CancelledError:
             self._keep_partial("".join(text))
@@ -150,7 +150,8 @@ class Loop:
             raise RunStopped("error", "the model ended without an answer", kind="model")
         return await _undisturbed(self._log_answer(completed, given, run))
 
-    def _request(self) -> ModelRequest:
+    def request(self) -> ModelRequest:
+        """The request that the view makes now."""
         return ModelRequest(
             system=self.system(),
             messages=self.session.view.messages,
@@ -201,8 +202,9 @@ class Loop:
         message = self._message(tuple(self._masked(part) for part in parts), completed.stop)
         await asyncio.to_thread(self.prepare_counter)
         self.measure()
-        for one in (*_passed_over(given, completed), completed):
-            self._log_usage(one, message, run)
+        for one in _passed_over(given, completed):
+            self._log_usage(one, message, run, measured=False)
+        self._log_usage(completed, message, run, measured=True)
         self.session.say(message)
         await asyncio.to_thread(self.session.sync)
         run.emit(Answered(message=message, usage=completed.usage, cost=self.price(completed)))
@@ -225,8 +227,8 @@ class Loop:
         arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
         return replace(part, arguments=arguments, error=part.error and self.masker.mask(part.error))
 
-    def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState) -> None:
-        """Notes what the call used, beside what our own count of it is. The view is still that of the request."""
+    def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState, *, measured: bool) -> None:
+        """Notes what the call used, and if it is `measured` our own count of it: the view is still its request's."""
         usage, cost = completed.usage or NOTHING, self.price(completed)
         entry = UsageReported(
             **self.session.header(),
@@ -235,7 +237,7 @@ class Loop:
             cost=cost,
             purpose="turn",
             message=message.id,
-            counted=self.ladder.meter.count(self.session.view.messages),
+            counted=self.ladder.meter.count(self.session.view.messages) if measured else 0,
         )
         self.session.append(entry)
         self.ladder.meter.add(entry)

@@ -2,8 +2,9 @@
 
 Our own words lie in the `*.md` files beside this module. A line in them that begins with `[if …]` is kept when its
 facts hold: names of tools that are present, `mode:NAME` of the approvals, `git`; joined by `and`, alternatives by `or`.
-So no hint names a tool that the model does not have. The words of memory and skills come from `agent.memory` and
-`skills.catalogue`; when a part is sent again is the business of the session.
+So no hint names a tool that the model does not have. `*-small.md` hold the same in fewer words, for small windows. The
+words of memory and skills come from `agent.memory` and `skills.catalogue`; when a part is sent again is the business of
+`agent.head`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +25,10 @@ from .workspace import Workspace
 Context = TypeVar("Context")
 _CONDITION = re.compile(r"\[if ([^\]]+)\] (.*)")
 _PLATFORMS = {"linux": "Linux", "darwin": "macOS"}
+_ORDER = {
+    name: place
+    for place, name in enumerate(("custom", "base", "planning", "memory", "skills", "files", "subagents", "approvals"))
+}
 _DATA = ".deepagents/"
 """How our texts name the data folder; replaced where it lies elsewhere."""
 
@@ -68,6 +73,7 @@ def build_prompt(
     tools: Iterable[str],
     mode: PermissionMode,
     context: Context,
+    small: bool = False,
     custom: str | Callable[[Context], str] = "",
     memory: str = "",
     skills: str = "",
@@ -76,20 +82,22 @@ def build_prompt(
 ) -> tuple[PromptPart, ...]:
     """The prompt's parts in their order; empty ones are left out.
 
-    `tools` are the names of those present. A part may be a function of `context`, the run's own data; it is called
-    once. `middleware` are names and texts. Raises `ValueError` if two parts have one name.
+    `tools` are the names of those present; `small` takes our texts in their short form. A part may be a function of
+    `context`, the run's own data; it is called once. `middleware` are names and texts. Raises `ValueError` if two parts
+    have one name.
     """
     facts = frozenset((*tools, f"mode:{mode}", *(("git",) if environment.git else ())))
+    own = partial(_own, facts=facts, environment=environment, small=small)
     texts: list[tuple[str, str | Callable[[Context], str]]] = [
         ("custom", custom),
-        ("base", f"{_own('base', facts, environment)}\n\n{_describe(environment)}"),
-        ("planning", _own("planning", facts, environment)),
+        ("base", f"{own('base')}\n\n{_describe(environment)}"),
+        ("planning", own("planning")),
         ("memory", memory),
         ("skills", skills if "read_file" in facts else ""),
-        ("files", _own("files", facts, environment)),
+        ("files", own("files")),
         ("subagents", subagents),
         *middleware,
-        ("approvals", _own("approvals", facts, environment)),
+        ("approvals", own("approvals")),
     ]
     names = [name for name, _ in texts]
     if len(set(names)) < len(names):
@@ -98,22 +106,28 @@ def build_prompt(
     return tuple(PromptPart(name=name, text=text) for name, text in resolved if text)
 
 
+def in_order(parts: Iterable[PromptPart]) -> tuple[PromptPart, ...]:
+    """Parts in the order of `build_prompt`; those of middleware as they come."""
+    return tuple(sorted(parts, key=lambda part: _ORDER.get(part.name, _ORDER["subagents"])))
+
+
 def prompt_text(parts: Iterable[PromptPart]) -> str:
     """The whole prompt as it is sent."""
     return "\n\n".join(part.text for part in parts)
 
 
-def _own(name: str, facts: frozenset[str], environment: Environment) -> str:
+def _own(name: str, *, facts: frozenset[str], environment: Environment, small: bool) -> str:
     """Our text `name` without the lines whose facts do not hold; empty if nothing but a heading is left."""
-    kept = [line for line in (_kept(text, facts) for text in _lines(name)) if line is not None]
+    kept = [line for line in (_kept(text, facts) for text in _lines(name, small)) if line is not None]
     if not any(line and not line.startswith("#") for line in kept):
         return ""
     return "\n".join(kept).strip().replace(_DATA, f"{environment.data}/")
 
 
 @cache
-def _lines(name: str) -> tuple[str, ...]:
-    return tuple(Path(__file__).with_name(f"{name}.md").read_text("utf-8").splitlines())
+def _lines(name: str, small: bool) -> tuple[str, ...]:
+    path, short = (Path(__file__).with_name(f"{name}{form}.md") for form in ("", "-small"))
+    return tuple((short if small and short.exists() else path).read_text("utf-8").splitlines())
 
 
 def _kept(line: str, facts: frozenset[str]) -> str | None:

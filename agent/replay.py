@@ -86,8 +86,8 @@ class _Replay:
                 yield from (_offloading(block.pointer, block.message) for block in blocks)
             case Shortened(stubs=stubs, results=results, tokens_saved=saved):
                 yield Trimmed(stubs=len(stubs), results=tuple(block.message for block in results), tokens_saved=saved)
-            case Compacted(archive=archive):
-                yield CompactionDone(entry=entry, archive=archive, seconds=0)
+            case Compacted(archive=archive, seconds=seconds):
+                yield CompactionDone(entry=entry, archive=archive, seconds=seconds)
             case CompactionUndone(compaction=compaction):
                 yield CompactionTakenBack(compaction=compaction)
             case TodosWritten(items=items):

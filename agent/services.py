@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..context.compact import Ask
 from ..context.entries import Todo, TodosWritten
 from ..context.ladder import Ladder
+from ..context.record import Ask
 from ..context.session import Session
 from .events import Event, TodosChanged
 from .secrets import Masker

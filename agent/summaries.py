@@ -1,8 +1,13 @@
-"""Summaries through a model: one request, its usage logged like any other call's."""
+"""Summaries through a model, in either form; their usage is logged like any other call's.
+
+The form that extends the conversation is the next request of the working model with one instruction behind it, all
+else unchanged, tools included: so the provider's cache holds, and calls in the history stay legal.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..context.entries import Compacted, UsageReported
 from ..context.messages import Text, UserMessage, new_id, timestamp
@@ -24,7 +29,9 @@ class Summaries:
         model: Model,
         session: Session,
         *,
-        window: int,
+        window: Callable[[], int],
+        prompt: str = "",
+        request: Callable[[], ModelRequest] | None = None,
         price: Callable[[Completed], float | None],
         masker: Masker,
         run: Callable[[], RunState | None],
@@ -32,25 +39,43 @@ class Summaries:
         self._model = model
         self._session = session
         self._window = window
+        self._prompt = prompt
+        self._request = request
         self._price = price
         self._masker = masker
         self._run = run
 
     def summarizer(self) -> Summarizer:
         """What the compactor asks."""
-        return Summarizer(ask=self._ask, window=self._window)
+        extend = None if self._request is None else self._extend
+        return Summarizer(ask=self._ask, window=self._window(), extend=extend, prompt=self._prompt)
 
     async def _ask(self, prompt: str, limit: int) -> str:
-        message = UserMessage(id=new_id(), time=timestamp(self._session.clock), content=(Text(text=prompt),))
-        written = sum(isinstance(e, Compacted) and e.by == "model" for e in self._session.entries)
         request = ModelRequest(
             system="",
-            messages=(message,),
+            messages=(self._message(prompt),),
             max_output=max(limit, _LEAST_OUTPUT),
             purpose="summary",
-            position=written,
+            position=self._written,
             session=self._session.id,
         )
+        return await self._answer(request)
+
+    async def _extend(self, prompt: str, _: int) -> str:
+        assert self._request is not None
+        request = self._request()
+        messages = (*request.messages, self._message(prompt))
+        return await self._answer(replace(request, messages=messages, purpose="summary", position=self._written))
+
+    def _message(self, prompt: str) -> UserMessage:
+        return UserMessage(id=new_id(), time=timestamp(self._session.clock), content=(Text(text=prompt),))
+
+    @property
+    def _written(self) -> int:
+        return sum(isinstance(entry, Compacted) and entry.by == "model" for entry in self._session.entries)
+
+    async def _answer(self, request: ModelRequest) -> str:
+        """The answer's text; empty where the model called a tool instead."""
         completed: Completed | None = None
         async for delta in self._model.stream(request):
             if isinstance(delta, Completed):

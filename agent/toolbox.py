@@ -13,12 +13,14 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..context.budget import Budget
 from ..context.facts import SECONDS, SUMMARY
 from ..context.ladder import Ladder
 from ..context.messages import AssistantMessage, Pointer, Text, ToolCall, ToolMessage, clean, new_id, timestamp
 from ..context.session import Session
 from ..context.tokens import Counter
 from .backends.protocol import Backend, BackendError
+from .brief import shown
 from .events import Offloading, ToolFinished, ToolOutput, ToolStarted
 from .middleware.base import Middleware, RunState, ToolHandler
 from .model.types import ToolSchema
@@ -72,9 +74,16 @@ class Toolbox:
         self._services = services
         self._middleware = middleware
         self._context = context
-        self.schemas: tuple[ToolSchema, ...] = tuple(tool.schema for tool in self._tools.values())
-        self.texts = {s.name: json.dumps([s.name, s.description, dict(s.parameters)]) for s in self.schemas}
+        self.schemas: tuple[ToolSchema, ...] = ()
+        """What models are told of."""
+        self.texts: dict[str, str] = {}
         """The schemas' texts by name, for counting."""
+        self.fit(ladder.budget)
+
+    def fit(self, budget: Budget) -> None:
+        """Tells of the tools in a form that suits a window."""
+        self.schemas = shown((tool.schema for tool in self._tools.values()), budget)
+        self.texts = {s.name: json.dumps([s.name, s.description, dict(s.parameters)]) for s in self.schemas}
 
     def __contains__(self, name: str) -> bool:
         return name in self._tools
@@ -181,8 +190,8 @@ class Toolbox:
     def _tell(self, item: _Finished, message: ToolMessage, run: RunState) -> None:
         for block in message.content:
             if isinstance(block, Pointer):
-                shown = self._ladder.counter.text(block.shown)
-                run.emit(Offloading(path=block.path, tokens=block.tokens, shown_tokens=shown, message=message.id))
+                size = self._ladder.counter.text(block.shown)
+                run.emit(Offloading(path=block.path, tokens=block.tokens, shown_tokens=size, message=message.id))
         run.emit(ToolFinished(call=item.call, message=message, summary=item.result.summary, seconds=item.seconds))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .facts import ADDED, COMMAND, PATH
-from .messages import AssistantMessage, Message, Pointer, Reasoning, ToolMessage, UserMessage
+from .messages import AssistantMessage, Message, Pointer, ToolMessage, UserMessage
 from .meter import Meter, Source
 from .tokens import Counter
 from .view import View
@@ -87,23 +87,27 @@ def _fixed(prompt: Sequence[tuple[str, str]], tools: Mapping[str, str], counter:
 def _talk(view: View, counter: Counter) -> Iterable[Row]:
     """The messages, by what they are."""
     reads, results = _Pile("Files read"), _Pile("Results")
-    asked, said, thought, head = _Pile("Your messages"), 0, 0, 0
+    asked, notes = _Pile("Your messages"), _Pile("Notes on memory and skills")
+    said, thought, head = 0, 0, 0
     for message in view.messages:
         tokens = counter.message(message)
         match message:
             case UserMessage() if view.head is not None and message.id == view.head.id:
                 head = tokens
+            case UserMessage(part=str(part)):
+                notes.add(part, tokens)
             case UserMessage():
                 asked.add(_first_line(message), tokens, "pointer" if _pointers(message) else "")
             case AssistantMessage():
                 said += tokens
-                thought += sum(counter.text(part.text) for part in message.content if isinstance(part, Reasoning))
+                thought += counter.reasoning(message)
             case ToolMessage():
                 _result(message, tokens, reads, results)
     if view.head is not None:
         kept = len(view.head.requests)
         name = f"Summary, with {kept} request{'' if kept == 1 else 's'} word for word"
         yield Row(name=name, tokens=head, note=view.head.archive)
+    yield notes.row()
     yield asked.row()
     yield reads.row()
     yield results.row()

@@ -23,7 +23,13 @@ ASSUMED_KEEP_MESSAGES = 6
 """Messages that stay verbatim in a compaction while the window is only assumed."""
 
 
-_SHARES = (("compact_at", 0.02, 1.0), ("trim_at", 0.0, 1.0), ("trim_to", 0.0, 1.0), ("keep", 0.0, 0.8))
+_SHARES = (
+    ("compact_at", 0.02, 1.0),
+    ("trim_at", 0.0, 1.0),
+    ("trim_to", 0.0, 1.0),
+    ("prepare_at", 0.0, 1.0),
+    ("keep", 0.0, 0.8),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,8 @@ class ContextSettings:
     """Share of the window down to which old results leave it then."""
     keep: float = 0.10
     """Share of the budget that stays verbatim in a compaction."""
+    prepare_at: float = 0.70
+    """Share of the window from which the summary of a compaction to come is prepared while the work goes on."""
     auto_compact: bool = True
     """Trim and compact by itself. Offloading and the rescue from an overflow stay on without it."""
     keep_results: tuple[str, ...] = ()
@@ -91,6 +99,8 @@ class Budget:
     """Steps without a model start here, where they pay."""
     trim_to: int
     """And end here."""
+    prepare: int
+    """The summary of a compaction to come may be prepared from here on."""
     keep: int
     """Stays verbatim in a compaction."""
     keep_messages: int | None
@@ -138,6 +148,16 @@ class Budget:
         return min(20_000, self.tokens // 10)
 
     @property
+    def pins_limit(self) -> int:
+        """Pins have together at most this."""
+        return self.tokens // 20
+
+    @property
+    def reattach_limit(self) -> int:
+        """What is put back of an earlier record has together at most this."""
+        return min(1_000, self.tokens // 40)
+
+    @property
     def head_limit(self) -> int:
         """All that a compaction keeps word for word."""
         return self.tokens // 5
@@ -156,6 +176,7 @@ def budget_for(window: Window, settings: ContextSettings) -> Budget:
         trigger=trigger,
         trim=min(int(settings.trim_at * window.tokens), trigger),
         trim_to=min(int(settings.trim_to * window.tokens), trigger),
+        prepare=int(settings.prepare_at * window.tokens),
         keep=int(settings.keep * tokens),
         keep_messages=ASSUMED_KEEP_MESSAGES if window.source == "assumed" else None,
         tool_limits=settings.tool_limits,

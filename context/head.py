@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .budget import Budget
-from .entries import Todo
+from .entries import Pinned, Todo
 from .facts import Facts
 from .messages import UserMessage, text_of
 from .tokens import Counter
@@ -21,7 +21,7 @@ _FILES = 40
 """Files named of each kind at most; the newest are kept."""
 _LINE_FILES = 8
 _SHARE = 20
-"""Facts and todos take at most a twentieth of the budget each."""
+"""Facts, todos and pins take at most a twentieth of the budget each."""
 _REQUEST_OVERHEAD = 20
 """Tokens around a request."""
 
@@ -40,21 +40,29 @@ def compose_head(
     summary: str,
     facts: Facts,
     todos: Sequence[Todo],
+    pins: Sequence[Pinned] = (),
+    reattached: Sequence[str] = (),
     archive: str,
     evicted: int,
     budget: Budget,
     counter: Counter,
 ) -> Head:
-    """The head. `requests` are all that left the view, oldest first; `evicted` counts the messages that did."""
-    whole = _whole_requests(requests, budget, counter)
+    """The head. `requests` are all that left the view, oldest first; `evicted` counts the messages that did;
+    `reattached` are lines of the earlier record that the new one lacks.
+    """
     limit = budget.tokens // _SHARE
+    pinned = _pins_text(pins, limit, counter)
+    room = budget.head_limit - limit - counter.text(pinned)
+    whole = _whole_requests(requests, budget, room, counter)
     parts = [
         f"The older part of this conversation, {evicted} messages, has left your view. It stands word for word in "
         f"{archive}: look there when you need a detail. What follows is a record of it, not a new request: go on from "
         "where the messages after it stand.",
-        _requests_text(requests, whole, archive, budget.head_limit - limit, counter),
+        _requests_text(requests, whole, archive, room, counter),
+        pinned,
         _fit("# Open todos", [f"- [{t.status}] {t.text}" for t in todos if t.status != "completed"], limit, counter),
         f"# Record\n{summary}",
+        "\n".join(("# Kept from the earlier record", *(f"- {line}" for line in reattached))) if reattached else "",
         _fit("# Facts from the log", _facts_lines(facts), limit, counter),
     ]
     return Head(
@@ -67,13 +75,27 @@ def _by_weight(requests: Sequence[UserMessage]) -> list[UserMessage]:
     return list({r.id: r for r in (*requests[-1:], *requests[:1], *reversed(requests))}.values())
 
 
-def _whole_requests(requests: Sequence[UserMessage], budget: Budget, counter: Counter) -> set[str]:
+def _pins_text(pins: Sequence[Pinned], limit: int, counter: Counter) -> str:
+    """The pins, oldest first, each whole, or its beginning where not all have room: the window became smaller."""
+    if not pins:
+        return ""
+    fits = sum(counter.text(pin.text) for pin in pins) <= limit
+    texts = [pin.text if fits or counter.text(pin.text) <= limit // len(pins) else _beginning(pin) for pin in pins]
+    return "\n".join(("# Pinned by the user, word for word", *(f"<pin>\n{text}\n</pin>" for text in texts)))
+
+
+def _beginning(pin: Pinned) -> str:
+    more = max(0, len(pin.text) - _PREVIEW)
+    return f"{pin.text[:_PREVIEW]}… ({more:,} more characters in the log, entry {pin.id})" if more else pin.text
+
+
+def _whole_requests(requests: Sequence[UserMessage], budget: Budget, room: int, counter: Counter) -> set[str]:
     """Which requests are repeated whole: the newest and the first if at all possible, others within their limit."""
     whole: set[str] = set()
     used = 0
     for position, request in enumerate(_by_weight(requests)):
         tokens = counter.text(text_of(request)) + _REQUEST_OVERHEAD
-        limit = budget.requests_limit if position > 1 else budget.head_limit - budget.tokens // _SHARE
+        limit = min(room, budget.requests_limit) if position > 1 else room
         if used + tokens <= limit:
             whole.add(request.id)
             used += tokens

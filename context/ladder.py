@@ -17,12 +17,13 @@ from dataclasses import dataclass, field, replace
 
 from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
 from .cache import CacheTerms, is_cold, pays
-from .compact import Ask, Compactor
+from .compact import Compactor
 from .entries import Compacted, CompactionUndone, Offloaded, OffloadedBlock, Shortened
 from .messages import AssistantMessage, Text, ToolMessage, UserMessage
 from .meter import Meter, Used
 from .offload import POINTER_TOKENS, Offloader
 from .preview import PREVIEW_TOKENS
+from .record import Ask
 from .session import Session
 from .storage import StorageError
 from .tokens import Counter
@@ -54,6 +55,8 @@ class Ladder:
     cache: CacheTerms = field(default_factory=CacheTerms)
     on_step: Callable[[Step], None]
     on_trouble: Callable[[str], None]
+    may_prepare: Callable[[], bool] = lambda: False
+    """Whether a summary may be asked for beside the work: a server with one slot would lose its cache."""
     paused: bool = False
     """Automatic compaction is off until the next user message, and why has been said."""
 
@@ -85,6 +88,8 @@ class Ladder:
             self._trim(enough=used - budget.trim_to, always=at_trigger)
         if at_trigger and self.used.tokens >= _EASED * budget.trigger and not self.paused:
             await self._compact_until_below()
+        elif budget.prepare <= self.used.tokens < budget.trigger and not self.paused and self.may_prepare():
+            self.compactor.prepare(budget)
 
     @property
     def _cold(self) -> bool:

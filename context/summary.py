@@ -1,8 +1,9 @@
 """The summary: the request for it, what counts as one, and the one that needs no model.
 
-The request is plain text in one user message, so it can go to any model. A conversation longer than the summarizer's
-window is folded: each part is merged into the record of the parts before it, so nothing is left out. When no summary
-can be had, one is made from the log's facts.
+There are two forms of the request. One extends the conversation by an instruction: a provider that caches takes a
+tenth of the price for all but that. The other is plain text in one user message, so it can go to any model; a
+conversation longer than the summarizer's window is folded: each part is merged into the record of the parts before it,
+so nothing is left out. When no summary can be had, one is made from the log's facts.
 """
 
 from __future__ import annotations
@@ -21,16 +22,26 @@ from .tokens import Counter
 
 HEADINGS = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
 PROMPT = Path(__file__).with_name("summary.md")
+"""What a record holds. A text of the user's own may take its place."""
+_OF_TEXT, _OF_TALK = PROMPT.with_name("summary-of-text.md"), PROMPT.with_name("summary-of-talk.md")
 _ATTEMPTS = 2
 _SHARE = 0.6
 """Share of the summarizer's window that the material of one request takes at most: counts are not exact."""
 _RESULT_CHARACTERS = 4_000
 """Characters of one result or argument that the summarizer sees; the whole stands in the archive."""
+TOLD = 1_200
+"""About the tokens that one message has at most in a request of plain text."""
+_OVERHEAD = 150
+"""Tokens of a request around the record's description and the material."""
 _CUT_TOKENS = 12
 """Tokens of the words that say that a text was cut."""
 _FOCUS_CHARACTERS = 1_000
+_BEGINNING = 200
+"""Characters by which the first message that stays is named."""
 EARLIER = "\n\n## EARLIER RECORD\n"
 """Leads the last summary of a model in a summary without one."""
+
+_PLACE = re.compile(r"\{(limit|focus)\}")
 
 Ask = Callable[[str, int], Awaitable[str]]
 """Sends one prompt to a model and returns its answer; the second argument is the most tokens it may have."""
@@ -43,6 +54,13 @@ class Summarizer:
     ask: Ask
     window: int
     """Tokens of its window."""
+    extend: Ask | None = None
+    """The same for a prompt that follows the conversation as the model knows it; None where that cannot be had."""
+    prompt: str = ""
+    """What a record holds, in the user's words; ours where empty.
+
+    `{limit}` stands for the number of words, `{focus}` for what the user wants attention to.
+    """
 
 
 class NoSummary(Exception):
@@ -60,7 +78,9 @@ async def summarize(
 ) -> str:
     """A summary of `messages` of about `limit` tokens at most, with `previous` merged in. Raises `NoSummary`."""
     limit = min(limit, by.window // 8)
-    room = max(500, int(by.window * _SHARE) - 2 * limit - counter.text(PROMPT.read_text("utf-8")))
+    room = max(
+        500, int(by.window * _SHARE) - 2 * limit - counter.text(by.prompt or PROMPT.read_text("utf-8")) - _OVERHEAD
+    )
     record = previous and cut_text(previous, 2 * limit, counter)
     texts = [transcript(message) for message in messages]
     for part in await asyncio.to_thread(lambda: list(_parts(texts, room, counter))):
@@ -70,8 +90,37 @@ async def summarize(
     return record
 
 
+async def summarize_by_extending(
+    first_kept: Message, *, focus: str | None, limit: int, by: Summarizer, counter: Counter
+) -> str:
+    """A summary of all before `first_kept` by the model that knows the conversation. Raises `NoSummary`."""
+    if by.extend is None:
+        raise NoSummary("the conversation cannot be extended")
+    prompt = extending_prompt(first_kept, wanted=_wanted(by, focus, limit))
+    answer = clean(await by.extend(prompt, 2 * limit)).strip()
+    if not is_summary(answer):
+        raise NoSummary("the model gave no summary")
+    return cut_text(answer, limit, counter)
+
+
+def extending_prompt(first_kept: Message, *, wanted: str) -> str:
+    """The instruction that follows the conversation."""
+    before, _, after = _OF_TALK.read_text("utf-8").partition("{first_kept}")
+    return f"{before}{transcript(first_kept)[:_BEGINNING].strip()}{after}\n{wanted}"
+
+
+def _wanted(by: Summarizer, focus: str | None, limit: int) -> str:
+    """What the record is to hold, with the places filled."""
+    attention = f" The user wants attention to: {focus[:_FOCUS_CHARACTERS]}" if focus else ""
+    text = by.prompt or PROMPT.read_text("utf-8")
+    if "{focus}" not in text:
+        text += "{focus}"
+    filled = {"limit": str(int(limit * 0.7)), "focus": attention}
+    return _PLACE.sub(lambda found: filled[found[1]], text)
+
+
 async def _one(part: str, record: str | None, focus: str | None, limit: int, by: Summarizer) -> str:
-    prompt = summary_prompt(part, previous=record, focus=focus, limit=limit)
+    prompt = summary_prompt(part, previous=record, wanted=_wanted(by, focus, limit))
     for _ in range(_ATTEMPTS):
         answer = clean(await by.ask(prompt, 2 * limit)).strip()
         if is_summary(answer):
@@ -79,11 +128,9 @@ async def _one(part: str, record: str | None, focus: str | None, limit: int, by:
     raise NoSummary("the model gave no summary")
 
 
-def summary_prompt(material: str, *, previous: str | None, focus: str | None, limit: int) -> str:
+def summary_prompt(material: str, *, previous: str | None, wanted: str) -> str:
     """The whole text of a summary request. Braces in the material are never read as places to fill."""
-    head, _, tail = PROMPT.read_text("utf-8").partition("{limit}")
-    attention = f" The user wants attention to: {focus[:_FOCUS_CHARACTERS]}" if focus else ""
-    text = head + str(int(limit * 0.7)) + tail.replace("{focus}", attention)
+    text = f"{_OF_TEXT.read_text('utf-8')}\n{wanted}"
     earlier = f"\n# Record of the earlier part\n\n{previous}\n" if previous else ""
     return f"{text}\n---\n{earlier}\n# Conversation\n\n{material}\n"
 

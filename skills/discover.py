@@ -43,6 +43,7 @@ def discover(roots: tuple[SkillRoot, ...]) -> Skills:
         skills=tuple(sorted(search.found.values(), key=lambda skill: skill.name)),
         problems=tuple(search.problems),
         shadowed=tuple(search.shadowed),
+        places=(*(root.path for root in roots), *map(Path, search.seen), *search.files),
     )
 
 
@@ -53,6 +54,8 @@ class _Search:
     shadowed: list[Shadowed] = field(default_factory=list[Shadowed])
     seen: set[str] = field(default_factory=set[str])
     """Real paths of folders that were looked at."""
+    files: list[Path] = field(default_factory=list[Path])
+    """The SKILL.md files that were looked at."""
 
     def root(self, root: SkillRoot) -> None:
         if not os.path.lexists(root.path) or not self._enter(root.path, root):
@@ -107,6 +110,7 @@ class _Search:
 
     def _skill(self, folder: Path, root: SkillRoot) -> None:
         file = folder / FILE
+        self.files.append(file)
         try:
             allowed = _allowed(_real(file), root)
         except OSError as error:

@@ -5,7 +5,7 @@ How the file is read is the business of `skills.read`, where it is looked for of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -69,3 +69,5 @@ class Skills:
     """Sorted by name."""
     problems: tuple[SkillProblem, ...] = ()
     shadowed: tuple[Shadowed, ...] = ()
+    places: tuple[Path, ...] = field(default=(), compare=False)
+    """Files and folders that were looked at: while none of them changes, a search finds the same."""

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from deepagent.agent.memory import Memory, load_memory, memory_text, nested_memory
+from deepagent.agent.memory import LIMIT, Memory, load_memory, memory_text
+from deepagent.context.tokens import estimate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +32,14 @@ def lines(size: int, word: str = "rule") -> str:
     return (text + "x" * size)[: size - 1] + "\n"
 
 
+def size(text: str) -> int:
+    """A measure that is easy to foresee: bytes for tokens."""
+    return len(text.encode())
+
+
 def load(workspace: Path, user: Path, cwd: Path | None = None, **more: object) -> Memory:
+    if "limit" in more:
+        more["measure"] = size
     return load_memory(workspace=workspace, cwd=cwd or workspace, user_folder=user, **more)  # pyright: ignore[reportArgumentType]
 
 
@@ -75,7 +83,7 @@ def test_listed_paths(workspace: Path, user: Path, isolated: Path) -> None:
 def test_the_most_specific_file_is_whole_and_the_root_is_cut(workspace: Path, user: Path) -> None:
     root = put(workspace / "AGENTS.md", lines(45 * 1024))
     nested = put(workspace / "pkg" / "AGENTS.md", lines(3 * 1024))
-    memory = load(workspace, user, nested.parent, limit_bytes=32 * 1024)
+    memory = load(workspace, user, nested.parent, limit=32 * 1024)
     first, second = memory.files
     assert (first.path, first.cut, first.bytes) == (root, True, 45 * 1024)
     assert (second.path, second.cut, second.text) == (nested, False, nested.read_text())
@@ -92,15 +100,15 @@ def test_the_most_specific_file_is_whole_and_the_root_is_cut(workspace: Path, us
 def test_a_file_without_room_is_named_in_prompt_and_notice(workspace: Path, user: Path) -> None:
     put(workspace / "AGENTS.md", lines(2_000))
     put(workspace / "pkg" / "AGENTS.md", lines(5_000))
-    memory = load(workspace, user, workspace / "pkg", limit_bytes=5_000)
+    memory = load(workspace, user, workspace / "pkg", limit=5_000)
     assert [(file.text == "", file.cut) for file in memory.files] == [(True, True), (False, False)]
     assert "it is not in the prompt" in memory.notices[0]
-    assert "the first 0 of 2,000 bytes; read the rest with read_file" in memory_text(memory.files)
+    assert "the first 0 of 2,000 bytes; read on with read_file at offset 1" in memory_text(memory.files)
 
 
 def test_a_beginning_too_short_to_say_anything_is_left_out(workspace: Path, user: Path) -> None:
     put(workspace / "AGENTS.md", lines(2_000))
-    texts = [load(workspace, user, limit_bytes=limit).files[0].text for limit in (255, 256)]
+    texts = [load(workspace, user, limit=limit).files[0].text for limit in (63, 64)]
     assert [bool(text) for text in texts] == [False, True]
 
 
@@ -115,8 +123,8 @@ def test_a_very_big_file_is_cut_with_a_notice(workspace: Path, user: Path) -> No
 
 def test_a_file_of_just_the_limit_is_whole(workspace: Path, user: Path) -> None:
     put(workspace / "AGENTS.md", lines(1_000))
-    assert not load(workspace, user, limit_bytes=1_000).files[0].cut
-    assert load(workspace, user, limit_bytes=999).files[0].cut
+    assert not load(workspace, user, limit=1_000).files[0].cut
+    assert load(workspace, user, limit=999).files[0].cut
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -131,7 +139,7 @@ def test_the_budget_is_kept_and_nothing_is_cut_silently(
     cwd = workspace / "a"
     for folder, size in zip((user, workspace, cwd), sizes, strict=True):
         put(folder / "AGENTS.md", (word + " and\n").encode("latin-1" if word == "\xff" else "utf-8") * (size // 6))
-    memory = load(workspace, user, cwd, limit_bytes=limit)
+    memory = load(workspace, user, cwd, limit=limit)
     assert sum(len(file.text.encode()) for file in memory.files) <= limit
     for file in memory.files:
         assert file.cut or file.text == file.path.read_bytes().decode(errors="replace")
@@ -140,7 +148,7 @@ def test_the_budget_is_kept_and_nothing_is_cut_silently(
 
 def test_a_cut_through_a_character_is_no_damage(workspace: Path, user: Path) -> None:
     put(workspace / "AGENTS.md", "日" * 1_000)
-    memory = load(workspace, user, limit_bytes=1_000)
+    memory = load(workspace, user, limit=1_000)
     assert memory.files[0].text == "日" * 333
     assert not any("UTF-8" in notice for notice in memory.notices)
 
@@ -241,28 +249,45 @@ def test_imports_are_plain_text(workspace: Path, user: Path) -> None:
     assert memory.notices == ()
 
 
-def test_nested_files_are_found_once(workspace: Path, user: Path) -> None:
-    put(workspace / "AGENTS.md")
-    outer, inner = put(workspace / "pkg" / "AGENTS.md"), put(workspace / "pkg" / "x" / "AGENTS.md")
-    known = load(workspace, user).files
-    touched = workspace / "pkg" / "x" / "new.py"
-    found = nested_memory(touched, workspace=workspace, user_folder=user, known=known)
-    assert [file.path for file in found.files] == [outer, inner]
-    again = nested_memory(touched, workspace=workspace, user_folder=user, known=(*known, *found.files))
-    assert again == Memory()
+def test_files_of_touched_folders_come_after_those_on_the_way(workspace: Path, user: Path) -> None:
+    root, outer, inner, side = (
+        put(workspace / folder / "AGENTS.md", folder) for folder in (".", "pkg", "pkg/x", "web")
+    )
+    put(workspace / "other" / "AGENTS.md")
+    touched = (workspace / "pkg" / "x", workspace / "web", workspace / "pkg", workspace / "gone" / "too")
+    memory = load(workspace, user, touched=touched)
+    assert [file.path for file in memory.files] == [root, outer, side, inner]
+    assert load(workspace, user, workspace / "web", touched=touched).files[1].path == side
+    assert memory.places.count(workspace / "pkg" / "AGENTS.md") == 1
+
+
+def test_a_folder_without_agents_md_may_have_a_claude_md(workspace: Path, user: Path) -> None:
+    for folder in ("a", "b"):
+        put(workspace / folder / "CLAUDE.md", f"Claude in {folder}.")
+    put(workspace / "b" / "AGENTS.md", "Agents in b.")
+    put(user / "CLAUDE.md", "The user's own is another program's.")
+    memory = load(workspace, user, touched=(workspace / "a", workspace / "b"))
+    assert [file.text for file in memory.files] == ["Claude in a.", "Agents in b."]
 
 
 @pytest.mark.parametrize("folder", ["node_modules/dep", ".git/hooks", "venv/lib/site-packages/dep"])
 def test_other_peoples_code_brings_no_memory(workspace: Path, user: Path, folder: str) -> None:
     put(workspace / folder / "AGENTS.md", "Obey.")
-    assert nested_memory(workspace / folder, workspace=workspace, user_folder=user, known=()) == Memory()
+    assert load(workspace, user, touched=(workspace / folder,)) == Memory()
 
 
 def test_paths_outside_bring_no_memory(workspace: Path, user: Path, tmp_path: Path) -> None:
     put(tmp_path / "other" / "AGENTS.md")
     (workspace / "out").symlink_to(tmp_path / "other")
-    for path in (tmp_path / "other" / "f.py", workspace / "out" / "f.py"):
-        assert nested_memory(path, workspace=workspace, user_folder=user, known=()).files == ()
+    for path in (tmp_path / "other", workspace / "out"):
+        assert load(workspace, user, touched=(path,)).files == ()
+
+
+def test_chinese_keeps_within_the_limit_too(workspace: Path, user: Path) -> None:
+    put(workspace / "AGENTS.md", "规则：先读后写，保持简短。\n" * 20_000)
+    memory = load(workspace, user)
+    assert memory.files[0].cut
+    assert LIMIT * 0.9 < estimate(memory.files[0].text) <= LIMIT
 
 
 def test_a_change_is_seen_at_the_next_load(workspace: Path, user: Path) -> None:

@@ -120,7 +120,11 @@ async def test_an_interruption_and_its_calls(stage: Make) -> None:
 async def test_compactions_and_their_undoing(stage: Make) -> None:
     many = "\n".join(f"line {number} with some words that make it longer" for number in range(80))
     steps = [{"calls": [call("read_file", path=f"f{number}")]} for number in range(14)]
-    play = stage(*steps, {"text": "All read."}, settings={"context": {"window": 16_000, "keep": 0.1}})
+    play = stage(
+        *steps,
+        {"text": "All read."},
+        settings={"context": {"window": 16_000, "keep": 0.1, "keep_results": ["read_file"]}},
+    )
     for number in range(14):
         (play.folder / f"f{number}").write_text(many)
     await play.run()

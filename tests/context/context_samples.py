@@ -44,6 +44,7 @@ from deepagent.context.messages import (
 )
 from deepagent.context.meter import Meter
 from deepagent.context.offload import Offloader
+from deepagent.context.record import Recorder
 from deepagent.context.session import Session
 from deepagent.context.summary import Summarizer
 from deepagent.context.tokens import Counter, Encode
@@ -315,9 +316,14 @@ class Rig:
             session=session,
             counter=self.counter,
             meter=self.meter,
-            summarizer=self._summarizer,
+            recorder=Recorder(
+                session=session,
+                counter=self.counter,
+                meter=self.meter,
+                summarizer=self._summarizer,
+                on_trouble=self.troubles.append,
+            ),
             on_start=self.started.append,
-            on_trouble=self.troubles.append,
         )
         self.ladder = Ladder(
             session=session,

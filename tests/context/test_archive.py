@@ -15,8 +15,8 @@ from context_samples import TIME, Rig, answer, call, messages, odd_texts, result
 from deepagent.agent.storage import DiskStorage
 from deepagent.context.archive import Archive, parse, render_section
 from deepagent.context.archive_text import ArchiveError, read_messages, write_message
-from deepagent.context.compact import Ask
 from deepagent.context.messages import Message, ToolCall
+from deepagent.context.record import Ask
 from deepagent.context.storage import StorageError, archive_name
 from hypothesis import given, settings
 from hypothesis import strategies as st

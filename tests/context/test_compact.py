@@ -11,9 +11,9 @@ import pytest
 from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, step, user
 from deepagent.agent.storage import DiskStorage
 from deepagent.context.archive import parse
-from deepagent.context.compact import Ask
 from deepagent.context.entries import Compacted, MessageLogged, Todo, TodosWritten
 from deepagent.context.messages import Message, Text, UserMessage, text_of
+from deepagent.context.record import Ask
 from deepagent.context.session import Session
 from deepagent.context.storage import archive_name
 from deepagent.context.summary import HEADINGS

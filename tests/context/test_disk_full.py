@@ -9,9 +9,9 @@ import pytest
 from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, said, step, user
 from deepagent.agent.storage import DiskStorage
 from deepagent.context.archive import parse
-from deepagent.context.compact import Ask
 from deepagent.context.log import encode, load
 from deepagent.context.messages import Message, Pointer
+from deepagent.context.record import Ask
 from deepagent.context.session import Session
 from deepagent.context.storage import StorageError, archive_name, log_name
 

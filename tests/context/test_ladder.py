@@ -9,10 +9,10 @@ import pytest
 from context_samples import SUMMARY, Rig, answer, assert_valid, call, no_tables, result, step, user
 from deepagent.context.archive_text import write_message
 from deepagent.context.budget import LEAST_WINDOW, ContextSettings
-from deepagent.context.compact import Ask
 from deepagent.context.entries import Offloaded
 from deepagent.context.ladder import CannotUndo
 from deepagent.context.messages import Message, Pointer, ToolMessage
+from deepagent.context.record import Ask
 from deepagent.context.storage import StorageError
 from deepagent.context.tokens import Counter
 

