@@ -142,11 +142,22 @@ class DiskStorage:
         if prepare is not None:
             prepare()
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, *, start: int = 0, size: int | None = None) -> bytes:
         """Reads our own file: the twin decides, whatever lies in the project."""
-        _, twin = self._paths(name)
+        twin = self.own(name)
         try:
-            return twin.read_bytes()
+            with twin.open("rb") as file:
+                file.seek(start)
+                return file.read(size)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _wrap(error, twin, verb="read") from error
+
+    def size(self, name: str) -> int:
+        twin = self.own(name)
+        try:
+            return twin.stat().st_size
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -161,6 +172,10 @@ class DiskStorage:
 
     def path(self, name: str) -> Path:
         return self.root / name
+
+    def own(self, name: str) -> Path:
+        """The twin."""
+        return self._paths(name)[1]
 
     def restore_all(self, session: str) -> None:
         """Puts back what was removed from the project of one session's files. Raises `StorageError`."""

@@ -44,7 +44,7 @@ _CompactAt = Annotated[
     float | None, Option("--compact-at", metavar="SHARE", help="Share of the window where compaction starts [0.85].")
 ]
 _TrimAt = Annotated[
-    float | None, Option("--trim-at", metavar="SHARE", help="Share from which old arguments become stubs [0.60].")
+    float | None, Option("--trim-at", metavar="SHARE", help="Share from which old results leave the view [0.60].")
 ]
 _Keep = Annotated[
     float | None, Option("--keep", metavar="SHARE", help="Share that stays word for word in a compaction [0.10].")
@@ -59,8 +59,8 @@ _Debug = Annotated[Path | None, Option("--debug", metavar="FILE", help="Write wh
 
 def run_prompt(argv: Sequence[str]) -> int:
     """The exit code of a run with these arguments."""
-    found: list[RunOptions] = []
-    code = _parse(_with_resume_value(argv), found.append)
+    found: list[RunOptions] = [] if argv else [RunOptions(flags={})]  # nothing to read: the first frame need not wait
+    code = 0 if found else _parse(_with_resume_value(argv), found.append)
     if not found:
         return code
     if not found[0].print and _terminal():

@@ -41,8 +41,16 @@ class Storage(Protocol):
         """Makes a new file and returns when it is on the disk. Raises `FileExistsError` if the name is taken."""
         ...
 
-    def read(self, name: str) -> bytes:
-        """The whole of a file. Raises `FileNotFoundError`."""
+    def read(self, name: str, *, start: int = 0, size: int | None = None) -> bytes:
+        """A file, or `size` bytes of it from `start` on. Raises `FileNotFoundError` or `StorageError`."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Bytes of a file. Raises `FileNotFoundError` or `StorageError`."""
+        ...
+
+    def own(self, name: str) -> Path:
+        """Where a file lies that only this user's `deepagent` can have written, whatever came with a clone."""
         ...
 
     def names(self, folder: str) -> tuple[str, ...]:

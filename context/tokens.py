@@ -1,6 +1,7 @@
 """Counting tokens: each text once, in pieces that never block for long, never failing.
 
-The tokenizer's tables are loaded by a function handed in; until they are there, and when the tokenizer fails, a text
+What is counted is what goes out: of a model's reasoning only what goes back to it, which the model's lane knows. The
+tokenizer's tables are loaded by a function handed in; until they are there, and when the tokenizer fails, a text
 is estimated from its bytes, on the safe side.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
@@ -24,9 +26,27 @@ _BYTES_PER_TOKEN = 3.0
 """For estimates. English and code have 3.5 to 4.5 bytes a token in o200k, so this errs on the safe side."""
 _BYTES_BEYOND_ASCII = 8
 """For each so many bytes that UTF-8 takes beyond one a character, another token: Chinese has one a character."""
+_OPAQUE = 5
+"""Characters of a token in encrypted blocks: four bytes, written in base64."""
+_WIDE = 1.5
+"""Bytes of a Chinese letter for each of those that it has beyond one."""
 _SAMPLED = 400_000
 """Characters above which `about` counts samples instead of the whole."""
 _SAMPLES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """What of an answer's reasoning goes out again with it."""
+
+    texts: tuple[str, ...] = ()
+    opaque: int = 0
+    """Characters of signatures and encrypted blocks. Providers count what is in them, not how it is written."""
+
+
+def as_thought(message: AssistantMessage) -> Returned:
+    """All reasoning as it was said: for models whose lane is not known."""
+    return Returned(texts=tuple(part.text for part in message.content if isinstance(part, Reasoning)))
 
 
 def estimate(text: str) -> int:
@@ -38,9 +58,12 @@ def estimate(text: str) -> int:
 class Counter:
     """Counts texts and messages, and remembers what it counted."""
 
-    def __init__(self, load: Callable[[], Encode]) -> None:
+    def __init__(
+        self, load: Callable[[], Encode], *, returned: Callable[[AssistantMessage], Returned] = as_thought
+    ) -> None:
         """`load` gives the tokenizer's function; it is called once, by `prepare`."""
         self._load = load
+        self._returned = returned
         self._encode: Encode | None = None
         self._loaded: Encode | None = None
         self._tried = False
@@ -48,6 +71,7 @@ class Counter:
         self._texts: dict[tuple[int, int], int] = {}
         """By length and hash, so that no text is kept alive by having been counted."""
         self._messages: dict[int, tuple[Message, int]] = {}
+        self._beyond: dict[int, tuple[Message, int]] = {}
 
     @property
     def exact(self) -> bool:
@@ -70,7 +94,7 @@ class Counter:
         loaded = self._loaded
         if loaded is not None:
             self._encode, self._loaded = loaded, None
-            self._texts, self._messages = {}, {}
+            self._texts, self._messages, self._beyond = {}, {}, {}
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
@@ -98,8 +122,29 @@ class Counter:
         if known is not None and known[0] is message:
             return known[1]
         tokens = _MESSAGE_OVERHEAD + sum(self.text(text) for text in _texts(message))
+        if isinstance(message, AssistantMessage):
+            tokens += self.reasoning(message)
         messages[id(message)] = (message, tokens)
         return tokens
+
+    def reasoning(self, message: AssistantMessage) -> int:
+        """Tokens of the reasoning that goes out with an answer; part of what `message` says."""
+        returned = self._returned(message)
+        return sum(self.text(text) for text in returned.texts) + returned.opaque // _OPAQUE
+
+    def beyond(self, message: Message) -> int:
+        """Those of a message's tokens that are of text beyond ASCII; an approximation, from its share of the bytes."""
+        known = self._beyond.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._beyond[id(message)] = (message, sum(map(self.beyond_in, _texts(message))))
+        return known[1]
+
+    def beyond_in(self, text: str) -> int:
+        """Those of a text's tokens that are of what is beyond ASCII."""
+        if text.isascii():
+            return 0
+        size = len(text.encode("utf-8", "replace"))
+        return int(self.text(text) * min(1.0, _WIDE * (size - len(text)) / size))
 
     def messages(self, messages: Iterable[Message]) -> int:
         """Tokens of several messages together."""
@@ -133,8 +178,10 @@ def _texts(message: Message) -> Iterable[str]:
         return
     for part in message.content:
         match part:
-            case Text(text=text) | Reasoning(text=text):
+            case Text(text=text):
                 yield text
+            case Reasoning():
+                pass
             case ToolCall():
                 yield part.name
-                yield json.dumps(dict(part.arguments), ensure_ascii=False)
+                yield json.dumps(dict(part.arguments), ensure_ascii=False, separators=(",", ":"))

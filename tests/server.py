@@ -13,7 +13,7 @@ import argparse
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -69,10 +69,12 @@ class ModelServer:
         self,
         *answers: Answer,
         routes: Mapping[str, object] | None = None,
+        count: Callable[[Any], int] | None = None,
         tls: tuple[Path, Path] | None = None,
         port: int = 0,
     ) -> None:
-        """`tls`: files of a certificate and its key."""
+        """`count` gives the tokens of a request's body, which its answer reports; `tls`: certificate and key."""
+        self.count = count
         self.answers = list(answers)
         self.routes = dict(routes or {})
         self.requests: list[Recorded] = []
@@ -170,6 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         answers = self._owner.answers
         answer = answers.pop(0) if answers else NO_MORE
+        if self._owner.count is not None:
+            output = answer.get("usage", {}).get("completion_tokens", 1 + len(answer.get("text", "")) // 4)
+            usage = {"prompt_tokens": self._owner.count(body), "completion_tokens": output}
+            answer = cast(Answer, {**answer, "usage": usage})
         time.sleep(answer.get("wait", 0))
         if "body" in answer:
             self._plain(answer)

@@ -40,7 +40,13 @@ _TOTALS = frozenset({128_000, 400_000, 1_050_000})
 """Whole windows of OpenAI's models: a row whose input and output add up to one of them states the input alone."""
 _MILLION = "[1m]"
 _FREE = (Prices(above=0, input=0.0, output=0.0, cache_read=0.0, cache_write=0.0),)
-_DATE = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{6}|\d{4}|latest|preview|exp)$")
+_DATE = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d{6}|\d{4}|latest|preview|exp|experimental)$")
+_PLACE = re.compile(r"^bedrock/(?:arn:.*/|(?:us|eu|ap|sa|ca|me|af)(?:-gov)?-[a-z]+-\d/|invoke/)")
+"""Where Bedrock serves the model: the same model has other rows too."""
+_FAMILY = re.compile(r"^(?:(gemini/)|)models/")
+"""Google's own names begin with it."""
+_TAG = re.compile(r"@[a-z0-9_-]*$")
+"""Vertex's version, or a host that a user's own naming adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +89,8 @@ def model_info(name: str) -> ModelInfo | None:
     `name` is as users write it: with a provider's prefix or without, a date, a variant (`:free`), `[1m]`.
     """
     plain = name.strip().lower()
-    if plain.endswith(_MILLION):
-        info = model_info(plain.removesuffix(_MILLION))
+    if _MILLION in plain:
+        info = model_info(plain.replace(_MILLION, ""))
         return replace(info, max_input=1_000_000, input_only=False) if info else None
     for key in _keys(plain):
         if row := _row(key):
@@ -100,8 +106,12 @@ def chat_models() -> tuple[str, ...]:
 
 def _keys(name: str) -> Iterator[str]:
     """Names under which a row may stand, best first."""
-    prefix, slash, rest = name.partition("/")
     yield from _spellings(name)
+    elsewhere = _FAMILY.sub(r"\1", _PLACE.sub("bedrock/", name))
+    if elsewhere != name:
+        yield from _keys(elsewhere)
+        return
+    prefix, slash, rest = name.partition("/")
     if not slash:
         yield from _dated(name)
         return
@@ -116,12 +126,16 @@ def _keys(name: str) -> Iterator[str]:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """`name`, without a variant, with the other dots or dashes, without a date."""
-    for spelled in dict.fromkeys((name, name.partition(":")[0])):
-        undated = _DATE.sub("", re.sub(r"-v\d+(?::\d+)?$", "", spelled))
-        for one in (spelled, undated):
+    """`name`, without a variant or tag, with the other dots or dashes, without dates and stages, best first."""
+    tuned, colon, base = name.partition(":") if name.startswith("ft:") else ("", "", name)
+    plain = base.partition(":")[0]
+    for spelled in dict.fromkeys((base, plain, _TAG.sub("", plain))):
+        one = tuned + colon + spelled
+        while one:
             yield one
             yield re.sub(r"(\d)\.(\d)", r"\1-\2", one)
+            shorter = _DATE.sub("", re.sub(r"-v\d+(?::\d+)?$", "", one))
+            one = shorter if shorter != one else ""
 
 
 def _dated(name: str) -> Iterator[str]:

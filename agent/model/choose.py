@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from ...context.messages import AssistantMessage
+from ...context.tokens import Returned, as_thought
 from ..errors import AuthError, ConfigError
 from .catalog import chat_models, model_info
 from .providers import OLLAMA, OLLAMA_ENDPOINT, OPENAI, PROVIDERS, Provider, is_loopback
 from .quirks import profile_of
+from .served import Server
 from .translate import Origin
 from .types import Model
 
@@ -78,6 +81,23 @@ def open_model(
 def is_local(model: Model) -> bool:
     """Whether the model is served by this machine: what window it has, only the server knows."""
     return is_loopback(getattr(model, "endpoint", ""))
+
+
+def server_of(model: Model) -> Server | None:
+    """The user's own server behind the model, which can be asked for the window; None for providers, who state it."""
+    return getattr(model, "server", None)
+
+
+async def prepare(model: Model) -> None:
+    """Loads what a model's first request needs, in a thread: litellm, where the model is reached through it."""
+    load: Callable[[], Awaitable[None]] | None = getattr(model, "prepare", None)
+    if load is not None:
+        await load()
+
+
+def returned_by(model: Model) -> Callable[[AssistantMessage], Returned]:
+    """What of its reasoning goes back to the model with each request."""
+    return getattr(model, "returned", as_thought)
 
 
 def _target(name: str, keys: Keys, environ: Mapping[str, str]) -> _Target:
@@ -166,6 +186,7 @@ def _open_lean(target: _Target, environ: Mapping[str, str]) -> Model:
         headers={"OpenAI-Organization": organization} if organization else None,
         patience=LOCAL_PATIENCE if is_loopback(endpoint) else None,
         proxies=not is_loopback(endpoint),
+        server=_server(target),
         environ=environ,
     )
 
@@ -190,7 +211,16 @@ def _open_litellm(target: _Target, window: int | None) -> Model:
         headers=_MILLION_HEADERS if million and provider.prefix == "anthropic" else None,
         window=window,
         patience=LOCAL_PATIENCE if is_loopback(target.endpoint) else None,
+        server=_server(target),
     )
+
+
+def _server(target: _Target) -> Server | None:
+    """Who can be asked: a server that speaks OpenAI's API or Ollama's, and is not the provider's own."""
+    ollama, usual = target.provider is OLLAMA, target.provider.endpoint
+    if not (ollama or usual) or (target.endpoint == usual and not is_loopback(usual)):
+        return None
+    return Server(endpoint=target.endpoint, model=target.model, key=target.key, ollama=ollama)
 
 
 def _room(name: str) -> int | None:

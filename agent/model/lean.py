@@ -15,10 +15,13 @@ from typing import Any
 import httpx
 
 from ... import __version__
+from ...context.messages import AssistantMessage
+from ...context.tokens import Returned
 from ..errors import BadRequestError, ConfigError, ModelError
 from .assemble import StreamAssembler
 from .patience import Patience, next_piece
 from .quirks import Profile
+from .served import Server
 from .sse import EventReader, whole_event
 from .tls import trust
 from .translate import Origin, broken_answer, exception_error, http_error
@@ -46,11 +49,16 @@ class LeanModel:
         headers: Mapping[str, str] | None = None,
         patience: Patience | None = None,
         proxies: bool = True,
+        server: Server | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """`name` is the user's name for it, `origin.model` the provider's, `origin.endpoint` the address with `/v1`."""
+        """`name` is the user's name for it, `origin.model` the provider's, `origin.endpoint` the address with `/v1`.
+
+        `server` is who can be asked for the window.
+        """
         self.name = name
         self.endpoint = origin.endpoint
+        self.server = server
         self._origin = origin
         self._wire = Wire(origin.model, profile)
         self._encoder = Encoder()
@@ -66,6 +74,10 @@ class LeanModel:
             **({"Authorization": f"Bearer {key}"} if key else {}),
             **(headers or {}),
         }
+
+    def returned(self, message: AssistantMessage) -> Returned:
+        """What of an answer's reasoning goes out with it."""
+        return self._wire.returned(message)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Answers `request`."""

@@ -16,9 +16,12 @@ from contextlib import aclosing, suppress
 from functools import cache
 from typing import Any, cast
 
+from ...context.messages import AssistantMessage
+from ...context.tokens import Returned
 from .assemble import StreamAssembler
 from .patience import Patience, next_piece
 from .quirks import Profile
+from .served import Server
 from .translate import Origin, exception_error
 from .types import Delta, ModelRequest
 from .wire import Form, Wire
@@ -45,13 +48,16 @@ class LitellmModel:
         headers: Mapping[str, str] | None = None,
         window: int | None = None,
         patience: Patience | None = None,
+        server: Server | None = None,
     ) -> None:
         """`origin.model` is the name as litellm takes it; `origin.endpoint` its address, or empty for litellm's own.
 
         `window` (tokens) is what Ollama is told to serve: the same with each request, or it loads the model anew.
+        `server` is who can be asked for the window.
         """
         self.name = name
         self.endpoint = origin.endpoint
+        self.server = server
         self._origin = origin
         self._wire = Wire(origin.model, profile)
         self._patience = patience or Patience()
@@ -63,9 +69,18 @@ class LitellmModel:
         }
         self._used = False
 
+    def serve(self, window: int) -> None:
+        """From now on Ollama is told to serve a window of so many tokens. Each change makes it load the model anew."""
+        if self._origin.model.startswith("ollama"):
+            self._more["num_ctx"] = window
+
     async def prepare(self) -> None:
         """Imports litellm, off the event loop. Called early, it is there when the first request comes."""
         await asyncio.to_thread(_litellm)
+
+    def returned(self, message: AssistantMessage) -> Returned:
+        """What of an answer's reasoning goes out with it."""
+        return self._wire.returned(message)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Answers `request`."""

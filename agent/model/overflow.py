@@ -75,9 +75,12 @@ _PHRASES = tuple(
         rf"exceeded this model context window limit \({_N}",
         rf"maximum input length is {_N} tokens",
         rf"supports only {_N} context",
-        # one text over a field's limit (OpenAI), a body over a server's limit (Anthropic, proxies)
+        # GitHub's models
+        rf"request body too large for .{{1,80}}?max size: {_N} tokens",
+        # one text over a field's limit (OpenAI), a body over a server's limit (Anthropic, Gemini, proxies):
+        # nothing but a shorter request helps
         r"messages\[\d+\]\.content\S*: string too long",
-        r"request_too_large|request exceeds the maximum size|(?:payload|entity|content) too large",
+        r"request_too_large|request exceeds the maximum size|payload size exceeds|(?:payload|entity|content) too large",
         # generic
         r"maximum context (?:length|window|limit|size)|context (?:length|window|limit|size) (?:is |was )?exceeded",
         r"too many (?:input |prompt )?tokens",
@@ -87,7 +90,7 @@ _PHRASES = tuple(
 
 _LOOK_ALIKE = re.compile(
     r"tokens per (?:minute|hour|day|month)|\bTP[MD]\b|requests? per (?:minute|second|day)"
-    r"|rate[\s_-]?limit|too many requests|quota|concurren"
+    r"|rate[\s_-]?limit|too many requests|quota|concurren|please wait|try(?:ing)? again (?:later|in \d)"
     r"|max_(?:completion_|output_)?tokens`?'? (?:must|should|has to) be (?:less|smaller|lower|<=?|at most|between)"
     r"|(?:output|completion|generated) tokens (?:must|exceed|allowed)|invalid 'user'",
     re.IGNORECASE,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ...context.cache import CacheTerms
 from ...context.entries import Usage
 
 Row = Mapping[str, Any]
@@ -44,6 +45,13 @@ def cost(prices: tuple[Prices, ...], usage: Usage) -> float | None:
     plain = max(usage.input - usage.cache_read - usage.cache_write, 0)
     read, write = usage.cache_read * step.cache_read, usage.cache_write * step.cache_write
     return plain * step.input + read + write + usage.output * step.output
+
+
+def cache_terms(prices: tuple[Prices, ...]) -> CacheTerms:
+    """The terms of a provider's cache; the usual ones where its prices are unknown or name none for the cache."""
+    if not prices or not prices[0].input or prices[0].cache_read >= prices[0].input:
+        return CacheTerms()
+    return CacheTerms(read=prices[0].cache_read / prices[0].input)
 
 
 def _steps(row: Row) -> Iterator[Prices]:

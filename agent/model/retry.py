@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from random import random as _random
 from typing import cast
 
+from ...context.messages import AssistantMessage
+from ...context.tokens import Returned, as_thought
 from ..errors import ConnectionFailed, RetryableError
+from .served import Server
 from .types import Delta, Model, ModelRequest, Withdrawn
 
 
@@ -51,6 +54,12 @@ class RetryingModel:
         """The wrapped model's name."""
         return self.model.name
 
+    async def prepare(self) -> None:
+        """Loads what the wrapped model's first request needs."""
+        load: Callable[[], Awaitable[None]] | None = getattr(self.model, "prepare", None)
+        if load is not None:
+            await load()
+
     @property
     def lane(self) -> str:
         """The wrapped model's lane."""
@@ -60,6 +69,21 @@ class RetryingModel:
     def endpoint(self) -> str:
         """The wrapped model's endpoint."""
         return getattr(self.model, "endpoint", "")
+
+    def returned(self, message: AssistantMessage) -> Returned:
+        """What of an answer's reasoning goes back to the wrapped model."""
+        returned = getattr(self.model, "returned", as_thought)
+        return returned(message)
+
+    @property
+    def server(self) -> Server | None:
+        """Who can be asked for the wrapped model's window."""
+        return getattr(self.model, "server", None)
+
+    def serve(self, window: int) -> None:
+        """Tells the wrapped model's server to serve a window of so many tokens, if it takes that."""
+        if (serve := getattr(self.model, "serve", None)) is not None:
+            serve(window)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Answers `request`, with as many attempts as the policy allows."""

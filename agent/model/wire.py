@@ -10,9 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...context.messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage, clean, text_of
+from ...context.tokens import Returned
 from .kept import Kept
 from .quirks import Profile, vendor_of
 from .types import ModelRequest, ToolSchema
@@ -26,6 +27,10 @@ BRIDGE = "OK."
 """The short answer between a tool's result and a user's message, where a provider wants one."""
 
 _MARK = {"type": "ephemeral"}
+_OPAQUE = frozenset({"data", "encrypted_content", "signature", "thought_signature", "thoughtSignature"})
+"""Fields of reasoning that only its provider can read."""
+_LABELS = frozenset({"type", "id", "index", "format", "status"})
+_OF_CALLS = frozenset({"id", "type", "function"})
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 
@@ -57,6 +62,15 @@ class Wire:
         if profile.cache_key and request.session:
             body["prompt_cache_key"] = request.session
         return body
+
+    def returned(self, message: AssistantMessage) -> Returned:
+        """What of an answer's reasoning goes out with it, for counting."""
+        form = self._message(message)
+        texts, opaque = _spoken([form.get(key) for key in (*self._profile.returned, "reasoning_content")])
+        for call in form.get("tool_calls", ()):
+            _, more = _spoken([value for key, value in call.items() if key not in _OF_CALLS])
+            opaque += more
+        return Returned(texts=tuple(texts), opaque=opaque)
 
     def _conversation(self, request: ModelRequest) -> list[Form]:
         """System prompt and messages in an order that every provider takes, with marks where they are used."""
@@ -154,6 +168,24 @@ def _json(value: object) -> bytes:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _spoken(value: object) -> tuple[list[str], int]:
+    """The texts in what goes back, and the characters of all that is opaque there."""
+    texts: list[str] = []
+    opaque = 0
+    waiting: list[tuple[str, object]] = [("", value)]
+    while waiting:
+        key, one = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(cast(dict[str, object], one).items())
+        elif isinstance(one, list):
+            waiting.extend((key, item) for item in cast(list[object], one))
+        elif isinstance(one, str) and key in _OPAQUE:
+            opaque += len(one)
+        elif isinstance(one, str) and key not in _LABELS:
+            texts.append(one)
+    return texts, opaque
 
 
 def _thoughts(message: AssistantMessage) -> tuple[Reasoning, ...]:

@@ -63,6 +63,25 @@ def known(name: str) -> ModelInfo:
         ("mistral/mistral-large-latest", "mistral/mistral-large-latest"),
         ("ollama_chat/llama3.1", "ollama/llama3.1"),
         ("ollama_chat/llama3.1:70b-instruct", "ollama/llama3.1"),
+        ("openrouter/anthropic/claude-sonnet-4.5:thinking", "claude-sonnet-4-5"),
+        ("openrouter/deepseek/deepseek-r1-0528:free", "deepseek/deepseek-r1"),
+        ("claude-sonnet-4-5@default", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5@bedrock", "claude-sonnet-4-5"),
+        ("anthropic/claude-sonnet-4-5@bedrock", "claude-sonnet-4-5"),
+        ("vertex_ai/claude-sonnet-4-5@20250929", "vertex_ai/claude-sonnet-4-5@20250929"),
+        ("gemini/gemini-2.5-pro-preview-06-05", "gemini/gemini-2.5-pro"),
+        ("gemini/gemini-2.5-pro-preview-09-2025", "gemini/gemini-2.5-pro"),
+        ("gemini-2.5-pro-exp-03-25", "gemini-2.5-pro"),
+        ("gemini/models/gemini-2.5-pro", "gemini/gemini-2.5-pro"),
+        ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+        ("vertex_ai/gemini-2.5-pro@001", "gemini-2.5-pro"),
+        ("ft:gpt-4o-2024-08-06:org::id", "ft:gpt-4o-2024-08-06"),
+        ("dashscope/qwen3-coder-plus-2031-09-23", "dashscope/qwen3-coder-plus"),
+        ("bedrock/us-east-1/anthropic.claude-3-5-sonnet-20240620-v1:0", "anthropic.claude-3-5-sonnet-20240620-v1:0"),
+        (
+            "bedrock/arn:aws:bedrock:us-east-1:1234:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        ),
         (
             "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
             "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -95,6 +114,7 @@ def test_the_long_window() -> None:
     assert known("anthropic/claude-sonnet-4-5").max_input == 200_000
     assert known("anthropic/claude-sonnet-4-5[1m]").max_input == 1_000_000
     assert known("claude-sonnet-4-5[1m]").prices
+    assert known("openrouter/anthropic/claude-sonnet-4.5[1m]:beta").max_input == 1_000_000
 
 
 def test_free_variants_cost_nothing() -> None:

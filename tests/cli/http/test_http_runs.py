@@ -13,8 +13,8 @@ from schemas import check
 if TYPE_CHECKING:
     from ...server import Answer
 
-USAGE = {"prompt_tokens": 1_000, "completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 400}}
-COST = (600 * 0.15 + 400 * 0.075 + 50 * 0.6) / 1e6
+USAGE = {"prompt_tokens": 2_000, "completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 400}}
+COST = (1_600 * 0.15 + 400 * 0.075 + 50 * 0.6) / 1e6
 """US dollars for `USAGE` at the table's prices of gpt-4o-mini."""
 TOO_LONG = (
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens. "
@@ -61,7 +61,7 @@ def test_a_bug_is_fixed_and_its_test_run(lane: str, place: Place) -> None:
     assert result["result"] == "`add` subtracted; it adds now."
     assert (result["num_turns"], result["compactions"], result["denials"]) == (4, 0, [])
     assert result["usage"] == {
-        "input_tokens": 4_000,
+        "input_tokens": 8_000,
         "output_tokens": 200,
         "cache_read_tokens": 1_600,
         "cache_write_tokens": 0,
@@ -194,7 +194,7 @@ def test_usage_that_comes_in_pieces_is_counted_once(place: Place, here: Run) -> 
     )
     done = here("--output-format", "json", "go")
     assert (done.code, done.result["result"]) == (0, "Hi.")
-    assert (done.result["usage"]["input_tokens"], done.result["usage"]["output_tokens"]) == (1_000, 50)
+    assert (done.result["usage"]["input_tokens"], done.result["usage"]["output_tokens"]) == (2_000, 50)
     assert done.result["total_cost_usd"] == pytest.approx(COST)
 
 
@@ -230,7 +230,7 @@ def test_a_compaction_over_http_is_told_and_archived(place: Place, here: Run) ->
     words = "the quick brown fox jumps over the lazy dog " * 60
     place.server.answers.extend([{"text": f"{n} {words}", "calls": [call("glob", pattern=f"*{n}*")]} for n in range(9)])
     place.server.answers.extend([{"text": "Foxes were looked at, again and again, and dogs."}, {"text": "done"}])
-    done = here("--context-window", "8000", "--output-format", "stream-json", "go")
+    done = here("--context-window", "7000", "--output-format", "stream-json", "go")
     assert done.code == 0, done.err
     boundaries = [line for line in done.lines if line.get("subtype") == "compact_boundary"]
     assert [boundary["by"] for boundary in boundaries] == ["model"]

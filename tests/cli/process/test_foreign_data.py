@@ -70,7 +70,7 @@ def test_a_link_is_not_written_through(program: Program, tmp_path: Path, link: s
     done = program.inside("-p", "first", "-m", model, "--yolo")
     assert (done.code, done.out) == (0, "Hello.\n")
     assert f"{place} is a link: conversation data goes to {program.home / '.deepagents' / 'projects'}" in done.err
-    again = program.run("-c", "-p", "second", "-m", model)
+    again = program.run("-c", "-p", "second", "-m", model, "--yolo")
     assert (again.code, len(program.messages())) == (0, 6)
     assert contents(target) == {}
     assert place.is_symlink()

@@ -158,7 +158,7 @@ def test_what_fits_in_no_archive_stays_in_the_view(program: Program, small_disk:
     filler = fill(folder, leave=4)
     words = {"text": "{{position}} " + "word " * 500, "calls": [call("glob", pattern="{{position}}*")], "repeat": 8}
     model = program.script(words, {"expect": [{"where": "messages", "contains": "\n0 word"}], **HELLO})
-    options = ("-m", model, "--context-window", "8000", "--output-format", "json")
+    options = ("-m", model, "--context-window", "6500", "--output-format", "json")
     done = program.run("-p", "hi", *options)
     assert (done.code, done.result["compactions"]) == (0, 0), done.err
     assert "not compacted, all messages stay: cannot write " in done.err and "the disk is full" in done.err

@@ -17,7 +17,7 @@ LONG = call("execute", command="seq 1 20000")
 
 def asked(program: Program, session: str | None = None) -> list[str]:
     """What the user said in a session."""
-    return [text_of(message) for message in program.messages(session) if isinstance(message, UserMessage)]
+    return [text_of(m) for m in program.messages(session) if isinstance(m, UserMessage) and not m.synthetic]
 
 
 def pointers(program: Program, session: str | None = None) -> list[Pointer]:
