@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from ..context.accounting import Account, account
 from ..context.compact import Compactor
+from ..context.control import Control
 from ..context.entries import Compacted, Ended
 from ..context.ladder import CannotUndo, Ladder
 from ..context.log import LogError
@@ -190,9 +191,18 @@ class Agent:
             async for event in events:
                 yield event
 
-    async def compact(self, focus: str | None = None) -> AsyncGenerator[Event, None]:
-        """Compacts at once, whatever the filling, and gives the events of it."""
-        async with aclosing(self._events(lambda: self._compact(focus))) as events:
+    @property
+    def control(self) -> Control:
+        """What the user does to the context by hand: pin, drop, restore, rewind, preview."""
+        return Control(ladder=self._ladder, mask=self.parts.masker.mask)
+
+    async def compact(self, focus: str | None = None, *, model: bool = True) -> AsyncGenerator[Event, None]:
+        """Compacts at once, whatever the filling, and gives the events of it.
+
+        Without a `model` the harness writes the record from the log: the same log gives the same record.
+        """
+        ask = Ask(reason="user", focus=focus, model=model)
+        async with aclosing(self._events(lambda: self._compact(ask))) as events:
             async for event in events:
                 yield event
 
@@ -297,11 +307,11 @@ class Agent:
             if self._task is task:
                 self._sink = self._task = None
 
-    async def _compact(self, focus: str | None) -> None:
+    async def _compact(self, ask: Ask) -> None:
         with suppress(asyncio.CancelledError):
             await asyncio.to_thread(self.parts.counter.prepare)
             self._loop.measure()
-            await self._ladder.compact(Ask(reason="user", focus=focus))
+            await self._ladder.compact(ask)
             await self._head.settle(self._emit)
         self._emit(GaugeChanged(gauge=self.gauge()))
 

@@ -173,6 +173,14 @@ class Trimmed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRestored:
+    """A result is in the view again as it was logged."""
+
+    message: str
+    """Its message's id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionStarted:
     """Older messages are being archived and summarized."""
 
@@ -249,6 +257,7 @@ Event = (
     | Denied
     | Offloading
     | Trimmed
+    | ResultRestored
     | CompactionStarted
     | CompactionDone
     | CompactionTakenBack

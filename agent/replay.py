@@ -14,12 +14,17 @@ from typing import cast, get_args
 from ..context.entries import (
     Compacted,
     CompactionUndone,
+    Dropped,
     Ended,
     Entry,
     MessageLogged,
     ModelChanged,
     Note,
     Offloaded,
+    OffloadedBlock,
+    Pinned,
+    Restored,
+    Rewound,
     SessionStarted,
     Shortened,
     TodosWritten,
@@ -28,6 +33,7 @@ from ..context.entries import (
 )
 from ..context.facts import ADDED, EXIT_CODE, REMOVED, SECONDS, SUMMARY
 from ..context.messages import AssistantMessage, Message, Pointer, ToolCall, ToolMessage, UserMessage, text_of
+from ..context.tokens import estimate
 from .events import (
     Answered,
     CompactionDone,
@@ -37,6 +43,7 @@ from .events import (
     Noticed,
     Offloading,
     Outcome,
+    ResultRestored,
     RunEnded,
     RunStarted,
     Steered,
@@ -56,10 +63,21 @@ _LONGEST = 100
 def events_of(entries: Iterable[Entry]) -> Iterator[Event]:
     """The events that show what `entries` hold, oldest first; a run that never ended is ended as interrupted."""
     replay = _Replay()
-    for entry in entries:
+    for entry in _not_rewound(entries):
         yield from replay.events(entry)
     if replay.running:
         yield replay.end("interrupted")
+
+
+def _not_rewound(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries without those from which the user went back."""
+    kept: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Rewound):
+            at = next((at for at, one in enumerate(kept) if one.id == entry.to), len(kept) - 1)
+            del kept[at + 1 :]
+        kept.append(entry)
+    return kept
 
 
 @dataclass(slots=True)
@@ -82,14 +100,6 @@ class _Replay:
                 yield from self._message(message)
             case UsageReported(message=str(message)):
                 self.reports[message] = entry
-            case Offloaded(blocks=blocks):
-                yield from (_offloading(block.pointer, block.message) for block in blocks)
-            case Shortened(stubs=stubs, results=results, tokens_saved=saved):
-                yield Trimmed(stubs=len(stubs), results=tuple(block.message for block in results), tokens_saved=saved)
-            case Compacted(archive=archive, seconds=seconds):
-                yield CompactionDone(entry=entry, archive=archive, seconds=seconds)
-            case CompactionUndone(compaction=compaction):
-                yield CompactionTakenBack(compaction=compaction)
             case TodosWritten(items=items):
                 yield TodosChanged(items=items)
             case ModelChanged(model=model):
@@ -99,7 +109,7 @@ class _Replay:
             case Ended(reason=reason):
                 yield self.end(reason)
             case _:
-                pass
+                yield from _step(entry)
 
     def _message(self, message: Message) -> Iterator[Event]:
         match message:
@@ -148,6 +158,32 @@ class _Replay:
         self.calls.clear()
         outcome = cast(Outcome, reason if reason in get_args(Outcome) else "error")
         return RunEnded(outcome=outcome, text="", turns=0, usage=_NOTHING, cost=None, compactions=0)
+
+
+def _step(entry: Entry) -> Iterator[Event]:
+    """What the ladder did, or the user by hand."""
+    match entry:
+        case Offloaded(blocks=blocks):
+            yield from (_offloading(block.pointer, block.message) for block in blocks)
+        case Shortened(stubs=stubs, results=results, tokens_saved=saved):
+            yield Trimmed(stubs=len(stubs), results=tuple(block.message for block in results), tokens_saved=saved)
+        case Dropped(blocks=blocks):
+            yield Trimmed(stubs=0, results=tuple(block.message for block in blocks), tokens_saved=freed(blocks))
+        case Restored(messages=messages):
+            yield from (ResultRestored(message=message) for message in messages)
+        case Pinned(text=text):
+            yield Noticed(text=f"pinned: {text}")
+        case Compacted(archive=archive, seconds=seconds):
+            yield CompactionDone(entry=entry, archive=archive, seconds=seconds)
+        case CompactionUndone(compaction=compaction):
+            yield CompactionTakenBack(compaction=compaction)
+        case _:
+            pass
+
+
+def freed(blocks: Iterable[OffloadedBlock]) -> int:
+    """About the tokens that pointers save."""
+    return sum(max(0, block.pointer.tokens - estimate(block.pointer.shown)) for block in blocks)
 
 
 def _offloading(pointer: Pointer, message: str) -> Offloading:

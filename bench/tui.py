@@ -64,6 +64,7 @@ class Bench:
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "LC_ALL": "C.UTF-8",
+            "DEEPAGENT_MODEL": MODEL[1],
             "OPENAI_API_KEY": "bench-key-without-value",
             "ANTHROPIC_API_KEY": "bench-key-without-value",
         }
@@ -96,7 +97,7 @@ def start(bench: Bench) -> None:
     """The first frame, in turn with a bare app's; the first round only warms up."""
     bare = bench.work.parent / "bare.py"
     bare.write_text(BARE)
-    commands = {"deepagent": (PROGRAM, *MODEL), "bare Textual app": (sys.executable, str(bare))}
+    commands = {"deepagent": (PROGRAM,), "bare Textual app": (sys.executable, str(bare))}
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(bench.rounds + 1):
         for name, command in commands.items():

@@ -39,6 +39,25 @@ class _Draft:
     """Every message that is out of the view after the cut, oldest first."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a compaction would do. All figures are tokens but `messages` and `requests`."""
+
+    messages: int
+    """How many would leave the view."""
+    kept: int
+    """What would stay word for word behind the record."""
+    requests: int
+    """How many of the user's messages the record would repeat word for word."""
+    before: int
+    after: int
+    """About: the record is not written yet."""
+    sent: int
+    """What the model that writes the record would be sent, cached tokens included; 0 without one."""
+    cached: int
+    """How many of these are likely to come from the provider's cache."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Compactor:
     """Compacts one session."""
@@ -58,6 +77,24 @@ class Compactor:
             cost=self.counter.message,
             keep=int(budget.keep * ask.keep),
             keep_messages=budget.keep_messages if ask.keep == 1.0 else None,
+        )
+
+    def preview(self, budget: Budget, ask: Ask) -> Preview | None:
+        """What a compaction would do now; None where nothing could go. No model is asked and nothing is written."""
+        plan = self.plan(budget, ask)
+        if plan is None:
+            return None
+        draft = self._draft(plan)
+        head = self._head(draft, Record(text="", by="harness"), budget)
+        sent, cached = self.recorder.price(draft.material, budget, ask)
+        return Preview(
+            messages=len(plan.evicted),
+            kept=self.counter.messages(plan.kept),
+            requests=len(head.requests),
+            before=draft.material.used,
+            after=self._after(plan.kept, head.text) + budget.summary_limit,
+            sent=sent,
+            cached=cached,
         )
 
     def prepare(self, budget: Budget) -> None:

@@ -19,7 +19,7 @@ from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
 from .cache import CacheTerms, is_cold, pays
 from .compact import Compactor
 from .entries import Compacted, CompactionUndone, Offloaded, OffloadedBlock, Shortened
-from .messages import AssistantMessage, Text, ToolMessage, UserMessage
+from .messages import AssistantMessage, Text, ToolMessage, UserMessage, new_id, timestamp
 from .meter import Meter, Used
 from .offload import POINTER_TOKENS, Offloader
 from .preview import PREVIEW_TOKENS
@@ -33,6 +33,7 @@ from .view import build_view
 Step = Shortened | Offloaded | Compacted
 _PAYS = 0.05
 """Share of the budget that trimming must free to be worth a changed prefix before the trigger."""
+_PINNED = "The user has pinned this; it holds from now on, word for word:"
 _EASED = 0.9
 """Part of the trigger below which trimming must come there, or compaction follows at once."""
 
@@ -80,6 +81,7 @@ class Ladder:
 
     async def make_room(self) -> None:
         """Before a request: the steps that its size asks for."""
+        self._tell_pins()
         budget, used = self.budget, self.used.tokens
         if not self.settings.auto_compact or (used < budget.trim and not self._cold):
             return
@@ -90,6 +92,21 @@ class Ladder:
             await self._compact_until_below()
         elif budget.prepare <= self.used.tokens < budget.trigger and not self.paused and self.may_prepare():
             self.compactor.prepare(budget)
+
+    def _tell_pins(self) -> None:
+        """Says what was pinned and stands nowhere in the view yet."""
+        view = self.session.view
+        if not view.pins:
+            return
+        seen = {m.id for m in view.tail}
+        told = {m.part for m in view.tail if isinstance(m, UserMessage)}
+        head = view.head.shown if view.head else ""
+        for pin in view.pins:
+            part = f"pin:{pin.id}"
+            if pin.message not in seen and part not in told and pin.text not in head:
+                content = (Text(text=f"{_PINNED}\n{pin.text}"),)
+                time = timestamp(self.session.clock)
+                self.session.say(UserMessage(id=new_id(), time=time, content=content, synthetic=True, part=part))
 
     @property
     def _cold(self) -> bool:

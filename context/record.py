@@ -139,14 +139,29 @@ class Recorder:
             counter=self.counter,
         )
 
+    def price(self, material: Material, budget: Budget, ask: Ask) -> tuple[int, int]:
+        """The tokens that a model would be sent for the record, and how many of them are likely cached."""
+        by = self.summarizer() if ask.model else None
+        if by is None:
+            return 0, 0
+        if by.extend is not None and self._extending_is_cheaper(material, budget, ask, by):
+            return material.used, 0 if self._cold else material.used
+        return self._told(material), 0
+
     def _extending_is_cheaper(self, material: Material, budget: Budget, ask: Ask, by: Summarizer) -> bool:
         """Whether the form that extends the conversation fits into the window, and costs less than the other."""
         if ask.reason == "overflow" or material.used + 3 * budget.summary_limit > by.window:
             return False
+        return material.used * (1.0 if self._cold else self.cache.read) < self._told(material)
+
+    @property
+    def _cold(self) -> bool:
         last = self.meter.last_report
-        cold = last is None or is_cold(self.cache, last.time, self.session.clock)
-        extending = material.used * (1.0 if cold else self.cache.read)
-        return extending < sum(min(self.counter.message(message), TOLD) for message in material.plan.evicted)
+        return last is None or is_cold(self.cache, last.time, self.session.clock)
+
+    def _told(self, material: Material) -> int:
+        """About the tokens of the evicted messages as plain text."""
+        return sum(min(self.counter.message(message), TOLD) for message in material.plan.evicted)
 
     def previous(self, *, by: Literal["model", "anyone"] = "anyone") -> str | None:
         """The record of what left the view before; only what a model wrote of it, if asked for that."""

@@ -54,3 +54,10 @@ def test_importing_the_package_loads_nothing_else_of_it(tmp_path: Path) -> None:
     code = "import sys, deepagent; print(*(name for name in sys.modules if name.startswith('deepagent.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split() == []
+
+
+def test_the_first_frame_waits_for_nothing_but_textual(tmp_path: Path) -> None:
+    code = "import sys, deepagent.cli.run, deepagent.cli.tui.launch; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    late = {"typer", "markdown_it", "pygments", "pydantic", "yaml", "litellm", "tiktoken", "httpx", "git"}
+    assert late & set(done.stdout.split()) == set()

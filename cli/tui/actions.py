@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...context.archive_text import write_message
 from ..overview import shown_folder
 from ..slash import SLASH, Slash
+from .by_hand import NO_MODEL, ByHand
 
 if TYPE_CHECKING:
     from ...agent.agent import Agent
@@ -23,9 +24,14 @@ class Actions:
 
     def __init__(self, app: DeepagentApp) -> None:
         self._app = app
+        by_hand = ByHand(app)
         self._table: dict[str, Callable[[str], None]] = {
             "help": self._help,
-            "compact": self._compact,
+            "compact": by_hand.compact,
+            "pin": by_hand.pin,
+            "unpin": by_hand.unpin,
+            "drop": by_hand.drop,
+            "restore": by_hand.restore,
             "context": self._context,
             "clear": self._clear,
             "model": self._model,
@@ -60,21 +66,13 @@ class Actions:
         """The agent; where there is none, that is said."""
         agent = self._app.conversation.agent
         if agent is None:
-            self._say("No model yet: /login sets one up, /model NAME names one")
+            self._say(NO_MODEL)
         return agent
 
     def _help(self, _: str) -> None:
         from .help_screen import HelpScreen
 
         self._app.push_screen(HelpScreen())
-
-    def _compact(self, argument: str) -> None:
-        if self._agent() is None:
-            return
-        if argument == "undo":
-            self._app.conversation.undo_compaction()
-        else:
-            self._app.conversation.compact(argument or None)
 
     def _context(self, _: str) -> None:
         from .context_screen import ContextScreen, figures_of

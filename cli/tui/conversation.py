@@ -107,10 +107,10 @@ class Conversation:
             return self.queue.pop()
         return self.agent.take_back() if self.agent else None
 
-    def compact(self, focus: str | None) -> None:
-        """Compacts now."""
+    def compact(self, focus: str | None, *, model: bool = True) -> None:
+        """Compacts now; without a `model` the record is made from the log."""
         if self.agent is not None and not self.busy:
-            self._start(self.agent.compact(focus), other=True)
+            self._start(self.agent.compact(focus, model=model), other=True)
 
     def undo_compaction(self) -> None:
         """Takes the newest compaction back."""

@@ -67,6 +67,11 @@ class LadderLines:
                 self._mark(call_id, pointer=True)
         self._quiet(event.tokens_saved, what_left(event.stubs, len(event.results)))
 
+    def restored(self, message: str) -> None:
+        """A result is in the view again."""
+        if call_id := self._places.call_of(message):
+            self._mark(call_id, pointer=False)
+
     def _quiet(self, freed: int, what: str) -> None:
         text = f"freed {tokens(freed)} · {what} · no model call"
         self._transcript.add(lambda: QuietLine(text))

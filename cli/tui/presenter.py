@@ -28,6 +28,7 @@ from ...agent.events import (
     Offloading,
     Outcome,
     ReasoningArrived,
+    ResultRestored,
     RunEnded,
     RunStarted,
     Steered,
@@ -164,6 +165,8 @@ class Presenter:
                 self._ladder.offloaded(event)
             case Trimmed():
                 self._ladder.trimmed(event)
+            case ResultRestored(message=message):
+                self._ladder.restored(message)
             case CompactionStarted(messages=messages):
                 self._ladder.started(messages)
             case CompactionDone():

@@ -18,7 +18,6 @@ from textual.widgets import Static
 
 from ..gauge import tokens
 from ..overview import shown_folder
-from .blocks import markdown, rows_from
 from .folding import Fold
 from .lines import Lines, Row
 from .text import FAINT, one_line, safe, visible
@@ -145,6 +144,8 @@ def _rows(step: Step) -> list[Row]:
 
 def _summary(text: str) -> Iterator[Row]:
     """The rows of a summary, which is Markdown."""
+    from .blocks import markdown, rows_from  # late: the first frame does not wait for the parser
+
     for row in rows_from(markdown().parse(visible(text)), _WIDTH):
         yield replace(row, kind="muted") if row.kind == "plain" else row
 

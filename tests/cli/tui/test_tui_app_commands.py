@@ -333,3 +333,59 @@ async def test_a_command_that_does_not_exist_is_not_sent() -> None:
         await screen.press("ctrl+u")
         await screen.run("/usr/lib is a path")
         assert "A path, I see." in screen.text
+
+
+async def test_pin_and_unpin() -> None:
+    async with on_screen(*talk()) as screen:
+        await screen.say("/pin never touch [b]legacy[/b]")
+        await screen.sees("Pinned: every compaction keeps it word for word; /unpin 1 lets it go")
+        await screen.run("one")
+        await screen.say("/pin")
+        await screen.sees("1  never touch [b]legacy[/b]")
+        await screen.run("/compact")
+        await screen.sees("── compaction 1 · ")
+        await screen.say("/unpin 1")
+        await screen.sees("Let go: ")
+        await screen.say("/unpin 1")
+        await screen.sees("Not done: '1' names no pin")
+        assert screen.agent.session.view.pins == ()
+
+
+async def test_drop_and_restore() -> None:
+    write("a.txt", "some words\n" * 300)
+    steps = [{"calls": [call("read_file", path="a.txt")]}, {"text": "Read."}]
+    async with on_screen(*steps) as screen:
+        await screen.run("read it")
+        before = screen.agent.gauge().used
+        await screen.say("/drop")
+        await screen.sees("/drop ID sends one of these out of the view:", "read_file a.txt")
+        await screen.say("/drop last")
+        await screen.sees("◐ read_file  a.txt", "brings it back")
+        assert screen.agent.gauge().used < before - 500
+        assert gauge_is_right(screen)
+        await screen.say("/restore last")
+        await screen.sees("● read_file  a.txt", "It is in the view again")
+        assert gauge_is_right(screen)
+        await screen.say("/restore zzz")
+        await screen.sees("Not done: 'zzz' names no result in the view")
+
+
+async def test_compact_is_looked_at_before_it_happens_and_moved() -> None:
+    async with on_screen(*talk()) as screen:
+        await screen.say("/compact preview")
+        await screen.sees("There is nothing older that could leave the view")
+        for prompt in ("one", "two", "three"):
+            await screen.run(prompt)
+        await screen.say("/compact preview")
+        await screen.sees("A compaction now: ", "requests word for word")
+        assert screen.agent.session.view.head is None
+        await screen.say("/compact at 50%")
+        await screen.sees("Compaction starts at 50%")
+        assert screen.agent.gauge().trigger == 16_000
+        await screen.say("/compact at 500%")
+        await screen.sees("Not done: compact_at is 5.0")
+        await screen.say("/compact at off")
+        await screen.sees("does not start by itself any more")
+        await screen.run("/compact --no-model")
+        await screen.sees("── compaction 1 · ")
+        assert screen.agent.session.view.head.by == "harness"
