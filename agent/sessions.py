@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..context.entries import SessionStarted
@@ -40,7 +41,8 @@ class Choice:
 def open_storage(workspace: Workspace, choice: Choice) -> tuple[DiskStorage, Callable[[], None]]:
     """The workspace's storage, or one in a temporary folder, and what takes the latter away again.
 
-    Raises `StorageError` where sessions cannot be kept.
+    What is not kept may go on with a session all the same: with a copy of its log. Raises `SessionError`, and
+    `StorageError` where sessions cannot be kept.
     """
     if choice.persist:
         _need_writable(workspace.user)
@@ -50,7 +52,16 @@ def open_storage(workspace: Workspace, choice: Choice) -> tuple[DiskStorage, Cal
     except OSError as error:
         raise StorageError(f"no temporary folder can be made: {error.strerror}") from error
     storage = DiskStorage(folder, folder / "twins", prefix=str(folder))
-    return storage, lambda: shutil.rmtree(folder, ignore_errors=True)
+    remove = partial(shutil.rmtree, folder, ignore_errors=True)
+    if choice.session is not None:
+        try:
+            kept = workspace.storage()
+            name = log_name(pick_session(kept, choice.session or None))
+            storage.create(name, kept.read(name))
+        except BaseException:
+            remove()
+            raise
+    return storage, remove
 
 
 def _need_writable(user: Path) -> None:

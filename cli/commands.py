@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Context, Option, Typer
 
 from ..agent.errors import ConfigError, DeepagentError
 from ..agent.workspace import Workspace, find_workspace
@@ -31,6 +31,10 @@ def run_command(argv: Sequence[str]) -> int:
     app.command("sessions", help=_help("sessions"))(_sessions)
     app.command("memory", help=_help("memory"))(_memory)
     app.add_typer(_group({"list": _archive_list, "show": _archive_show}), name="archive", help=_help("archive"))
+    context = Typer(invoke_without_command=True)
+    context.callback()(_context)
+    context.command("check")(_context_check)
+    app.add_typer(context, name="context", help=_help("context"))
     app.add_typer(
         _group({"list": _skills_list, "show": _skills_show, "check": _skills_check}),
         name="skills",
@@ -141,6 +145,46 @@ def _archive_show(
     from .listings import archive_text
 
     _say(archive_text(_workspace(cwd), session, compaction))
+
+
+_Model = Annotated[str | None, Option("-m", "--model", metavar="NAME", help="The model that it is for.")]
+
+
+def _context(
+    context: Context,
+    *,
+    model: _Model = None,
+    continue_: Annotated[bool, Option("-c", "--continue", help="Look at the newest session.")] = False,
+    resume: Annotated[str | None, Option("-r", "--resume", metavar="ID", help="Look at this session.")] = None,
+    cwd: _Cwd = _HERE,
+    json_: _Json = False,
+) -> None:
+    """Show what the first request of a new session, or the next one of an earlier session, would hold."""
+    if context.invoked_subcommand is not None:
+        return
+    from .context_report import as_json, lines_of, report_of
+    from .options import NEWEST
+
+    report = report_of(cwd, model=model, session=resume or (NEWEST if continue_ else None))
+    if json_:
+        print(json.dumps(as_json(report)))
+        return
+    for line in lines_of(report):
+        _say(line)
+
+
+def _context_check(
+    max_idle: Annotated[int, Option("--max-idle", min=1, metavar="N", help="Tokens that a new session may take.")],
+    model: _Model = None,
+    cwd: _Cwd = _HERE,
+) -> None:
+    """For CI: the exit code is 1 if prompt, memory, skills and tools of a new session take more than N tokens."""
+    from .context_report import idle_problem, report_of
+
+    report = report_of(cwd, model=model, session=None)
+    problem = idle_problem(report, max_idle)
+    _say(problem or f"an idle session takes {report.account.used:,} of at most {max_idle:,} tokens")
+    sys.exit(1 if problem else 0)
 
 
 def _skills_list(cwd: _Cwd = _HERE) -> None:
