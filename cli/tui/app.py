@@ -88,7 +88,13 @@ class DeepagentApp(Frame):
 
         opener = Opener(self.options, interactive=True)
         self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge)
-        self._conversation = Conversation(opener, self._on_event, self._on_idle, self._handle_exception)
+        self._conversation = Conversation(
+            opener,
+            self._on_event,
+            on_idle=self._on_idle,
+            on_bug=self._handle_exception,
+            on_untaken=self._give_back,
+        )
         self._actions = Actions(self)
         if self.footer.mode != MODES[0]:  # chosen before there was anything to tell it to
             self.set_mode(cast("PermissionMode", self.footer.mode))
@@ -98,6 +104,10 @@ class DeepagentApp(Frame):
         await self._open(self.conversation.open(session), replay=session is not None)
         if pick:
             self._actions.run("resume", "")
+
+    def _give_back(self, text: str) -> None:
+        """A prompt that could not be taken stands in the line again, before what was typed since."""
+        self.prompt.show("\n".join(filter(None, (text, self.prompt.text))))
 
     def _attach_prompt(self) -> None:
         """Hands the prompt its history, its draft and the workspace's files."""

@@ -25,13 +25,22 @@ class Conversation:
     """One screen's talk with an agent; the agent may be replaced, the conversation stays."""
 
     def __init__(
-        self, opener: Opener, on_event: OnEvent, on_idle: Callable[[], None], on_bug: Callable[[Exception], None]
+        self,
+        opener: Opener,
+        on_event: OnEvent,
+        *,
+        on_idle: Callable[[], None],
+        on_bug: Callable[[Exception], None],
+        on_untaken: Callable[[str], None],
     ) -> None:
-        """`on_idle` is told when a run has ended and nothing is queued, `on_bug` what nobody had reckoned with."""
+        """`on_idle` is told when a run has ended and nothing is queued, `on_bug` what nobody had reckoned with,
+        `on_untaken` gets a prompt back that could not be taken, as when the disk is full.
+        """
         self._opener = opener
         self._on_event = on_event
         self._on_idle = on_idle
         self._on_bug = on_bug
+        self._on_untaken = on_untaken
         self._task: asyncio.Task[None] | None = None
         self._model: str | None = None
         """The model that the user chose here; None: the settings'."""
@@ -90,7 +99,7 @@ class Conversation:
         elif self.busy:
             agent.steer(text)
         else:
-            self._start(agent.astream(text), other=False)
+            self._start(agent.astream(text), other=False, prompt=text)
 
     def enqueue(self, text: str) -> None:
         """Keeps a prompt for when the run has ended."""
@@ -148,16 +157,22 @@ class Conversation:
     _task_is_other = False
     """What runs is no prompt: a text cannot join it."""
 
-    def _start(self, events: AsyncGenerator[Event, None], *, other: bool) -> None:
+    def _start(self, events: AsyncGenerator[Event, None], *, other: bool, prompt: str = "") -> None:
         self._task_is_other = other
-        self._task = asyncio.create_task(self._follow(events))
+        self._task = asyncio.create_task(self._follow(events, prompt))
         self._task.add_done_callback(lambda _: self._next())
 
-    async def _follow(self, events: AsyncGenerator[Event, None]) -> None:
+    async def _follow(self, events: AsyncGenerator[Event, None], prompt: str) -> None:
+        from ...agent.events import RunStarted
+
+        untaken = prompt
         try:
             async with aclosing(events) as stream:
                 async for event in stream:
+                    untaken = "" if isinstance(event, RunStarted) else untaken
                     await self._on_event(event)
+            if untaken:
+                self._on_untaken(untaken)
         except Exception as error:  # noqa: BLE001 - in a task of its own it would pass unseen
             self._on_bug(error)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from deepagent.agent.sessions import session_ids
 from deepagent.cli.tui.presenter import Presenter
+from deepagent.context.storage import StorageError
 from tui_stage import call, entries_of, model_server, on_screen, workspace_here, write
 
 pytestmark = pytest.mark.usefixtures("workspace")
@@ -169,3 +170,18 @@ async def test_every_page_at_every_size(size: tuple[int, int]) -> None:
             await screen.press("escape")
             await screen.until(lambda: len(screen.app.screen_stack) == 1)
         assert screen.app._exception is None
+
+
+async def test_a_prompt_that_cannot_be_kept_stands_in_the_line_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with on_screen({"text": "Now it works."}) as screen:
+
+        def full(*_: object) -> None:
+            raise StorageError("cannot write the log: the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(screen.agent.session, "sync", full)
+            patch.setattr(screen.agent.session, "append", full)
+            await screen.say("a question")
+            await screen.sees("the disk is full", "❯ a question")
+        await screen.press("enter")
+        await screen.sees("Now it works.")
