@@ -87,7 +87,8 @@ class Ladder:
             return
         at_trigger = used >= budget.trigger
         if at_trigger or used > budget.trim_to:
-            self._trim(enough=used - budget.trim_to, always=at_trigger)
+            target = min(budget.trim_to, used // 2) if self._cold else budget.trim_to
+            self._trim(enough=used - target, always=at_trigger)
         if at_trigger and self.used.tokens >= _EASED * budget.trigger and not self.paused:
             await self._compact_until_below()
         elif budget.prepare <= self.used.tokens < budget.trigger and not self.paused and self.may_prepare():
