@@ -18,7 +18,7 @@ from .model.types import ToolSchema
 _TINY_WINDOW = 8_192
 _LEFT_OUT = frozenset({"compact_conversation"})
 """A small window fills up so soon that compaction comes by itself."""
-_LEFT_OUT_OF_TINY = _LEFT_OUT | {"write_todos", "glob"}
+_LEFT_OUT_OF_TINY = _LEFT_OUT | {"write_todos", "glob", "recall"}
 
 
 def left_out(budget: Budget) -> frozenset[str]:

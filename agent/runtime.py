@@ -7,9 +7,26 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ..context.entries import Todo
+from ..context.recall_query import Mode
+from ..context.recall_text import Answer
 from .backends.protocol import Backend
 
 Context = TypeVar("Context")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallAsk:
+    """What is to be recalled: something to search for, or an id to read. Empty filters let everything through."""
+
+    query: str = ""
+    id: str = ""
+    lines: str = ""
+    mode: Mode = "words"
+    role: str = ""
+    tool: str = ""
+    file: str = ""
+    everywhere: bool = False
+    """In all sessions of the project."""
 
 
 class SessionServices(Protocol):
@@ -21,6 +38,10 @@ class SessionServices(Protocol):
 
     async def compact(self, focus: str | None) -> str:
         """Compacts if the gate allows it; the text says what came of it."""
+        ...
+
+    async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
+        """Searches or reads back what was said, in at most `tokens`."""
         ...
 
 

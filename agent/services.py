@@ -1,17 +1,29 @@
-"""What the session does for tools: keeping the plan, and compacting when the model asks for it."""
+"""What the session does for tools: keeping the plan, compacting when the model asks for it, and recalling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Set
 from dataclasses import replace
+from functools import partial
+from typing import cast
 
 from ..context.entries import Todo, TodosWritten
 from ..context.ladder import Ladder
+from ..context.messages import Message, Pointer
+from ..context.recall import Recall
+from ..context.recall_passages import Passage, Role
+from ..context.recall_query import Query, QueryError
+from ..context.recall_read import parse_reference, read_page
+from ..context.recall_text import LIMIT, Answer, found_text, page_text
 from ..context.record import Ask
 from ..context.session import Session
 from .events import Event, TodosChanged
+from .runtime import RecallAsk
 from .secrets import Masker
 
+_HEAD = 160
+"""Tokens kept for what stands above and below a page."""
 GATE = 0.5
 """Share of the trigger below which the model's wish to compact is refused: it would gain little and cost a summary."""
 
@@ -24,6 +36,8 @@ class Services:
         self._ladder = ladder
         self._emit = emit
         self._mask = masker.mask
+        self._recall = Recall(session.storage)
+        self._recalling = asyncio.Lock()
 
     def write_todos(self, items: tuple[Todo, ...]) -> None:
         """Makes `items` the plan."""
@@ -43,3 +57,47 @@ class Services:
             f"Compacted: {entry.messages} messages left the view ({entry.tokens_before:,} to {entry.tokens_after:,} "
             f"tokens). They stand word for word in {entry.archive}."
         )
+
+    async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
+        """Searches or reads back, in another thread; what cannot be done is an answer, too."""
+        held = {message.id for message in self._session.view.tail if not self._is_pointer(message)}
+        work = partial(self._search, held=held) if ask.query.strip() else self._read
+        async with self._recalling:  # the index has one user at a time
+            try:
+                return await asyncio.to_thread(work, ask, min(tokens, LIMIT))
+            except QueryError as error:
+                return Answer(text=f"{error}.", summary=str(error)[:100], is_error=True)
+
+    @staticmethod
+    def _is_pointer(message: Message) -> bool:
+        return any(isinstance(block, Pointer) for block in message.content)
+
+    def _search(self, ask: RecallAsk, tokens: int, *, held: Set[str]) -> Answer:
+        query = Query(
+            text=self._mask(ask.query),
+            mode=ask.mode,
+            role=cast("Role | None", ask.role or None),
+            tool=ask.tool,
+            file=ask.file,
+            session=None if ask.everywhere else self._session.id,
+            skip=self._session.view.tail[-1].id if self._session.view.tail else "",
+        )
+        found = self._recall.search(query)
+        seen: Callable[[Passage], bool] = lambda passage: passage.message in held  # noqa: E731
+        count = self._ladder.counter.text
+        text = found_text(found, query, this=self._session.id, in_view=seen, tokens=tokens, count=count)
+        number = f"{found.total:,}{'' if found.exact else '+'}"
+        return Answer(text=text, summary=f"{number} hit{'' if found.total == 1 else 's'}" if found.hits else "no hits")
+
+    def _read(self, ask: RecallAsk, tokens: int) -> Answer:
+        if not ask.id.strip():
+            raise QueryError("give a query to search, or an id to read")
+        reference = parse_reference(ask.id)
+        passages = self._recall.message(reference.session or self._session.id, reference.message)
+        if not passages:
+            raise QueryError(f"there is no message {ask.id!r}; a search gives ids")
+        count = self._ladder.counter.text
+        page = read_page(passages, reference.part, ask.lines, tokens=tokens - _HEAD, count=count)
+        name = ask.id.partition("#")[0]
+        text = page_text(passages, page, name=name, count=count)
+        return Answer(text=text, summary=f"{len(page.rows):,} line{'' if len(page.rows) == 1 else 's'}")

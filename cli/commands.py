@@ -14,6 +14,8 @@ from typer import Argument, Context, Option, Typer
 
 from ..agent.errors import ConfigError, DeepagentError
 from ..agent.workspace import Workspace, find_workspace
+from ..context.recall_passages import Role
+from ..context.recall_query import QueryError
 from ..context.storage import StorageError
 from .terminal import plain
 from .words import COMMANDS
@@ -30,7 +32,11 @@ def run_command(argv: Sequence[str]) -> int:
     app.command("config", help=_help("config"))(_config)
     app.command("sessions", help=_help("sessions"))(_sessions)
     app.command("memory", help=_help("memory"))(_memory)
-    app.add_typer(_group({"list": _archive_list, "show": _archive_show}), name="archive", help=_help("archive"))
+    app.add_typer(
+        _group({"list": _archive_list, "show": _archive_show, "search": _archive_search, "read": _archive_read}),
+        name="archive",
+        help=_help("archive"),
+    )
     context = Typer(invoke_without_command=True)
     context.callback()(_context)
     context.command("check")(_context_check)
@@ -47,9 +53,9 @@ def run_command(argv: Sequence[str]) -> int:
         return end.code if isinstance(end.code, int) else 1
     except BrokenPipeError:
         raise
-    except (DeepagentError, StorageError, OSError) as error:
+    except (DeepagentError, StorageError, QueryError, OSError) as error:
         print(f"deepagent: {plain(str(error))}", file=sys.stderr)
-        return 2 if isinstance(error, ConfigError) else 1
+        return 2 if isinstance(error, ConfigError | QueryError) else 1
     return 0
 
 
@@ -145,6 +151,46 @@ def _archive_show(
     from .listings import archive_text
 
     _say(archive_text(_workspace(cwd), session, compaction))
+
+
+def _archive_search(
+    query: Annotated[str, Argument(help="Words, all of which must be there; phrases in quotes.")],
+    *,
+    literal: Annotated[bool, Option("--literal", help="The text exactly as it is written.")] = False,
+    regex: Annotated[bool, Option("--regex", help="A regular expression.")] = False,
+    session: Annotated[str | None, Option("--session", metavar="ID", help="In this session only.")] = None,
+    role: Annotated[Role | None, Option("--role", metavar="ROLE", help="user, assistant, tool or harness.")] = None,
+    tool: Annotated[str, Option("--tool", metavar="NAME", help="Calls and results of this tool.")] = "",
+    file: Annotated[str, Option("--file", metavar="PATH", help="About this file; wildcards allowed.")] = "",
+    after: Annotated[str, Option("--after", metavar="TIME", help="Not older: 2026-11-30, or with a time in UTC.")] = "",
+    before: Annotated[str, Option("--before", metavar="TIME", help="Older than this.")] = "",
+    limit: Annotated[int, Option("--limit", min=1, max=1_000, metavar="N", help="Hits to show.")] = 10,
+    cwd: _Cwd = _HERE,
+    json_: _Json = False,
+) -> None:
+    """Search everything that was ever said here: logs, archives, offloaded texts. Exit code 1 if nothing is found."""
+    from ..context.recall_query import Query
+    from .archive import json_of_search, search_archive, text_of_search
+
+    mode = "regex" if regex else "literal" if literal else "words"
+    asked = Query(text=query, mode=mode, role=role, tool=tool, file=file, after=after, before=before)
+    searched = search_archive(_workspace(cwd), asked, session=session, limit=limit)
+    if json_:
+        print(json.dumps(json_of_search(searched)))
+    else:
+        _say(text_of_search(searched))
+    sys.exit(0 if searched.found.hits else 1)
+
+
+def _archive_read(
+    id_: Annotated[str, Argument(metavar="ID", help="SESSION/MESSAGE, or with #PART, as a search gives it.")],
+    lines: Annotated[str, Option("--lines", metavar="RANGE", help="40-80, or characters of a line: 7:2001-4000.")] = "",
+    cwd: _Cwd = _HERE,
+) -> None:
+    """Print a message, or a part of it, as it was."""
+    from .archive import read_archive, text_of_page
+
+    _say(text_of_page(read_archive(_workspace(cwd), id_, lines)))
 
 
 _Model = Annotated[str | None, Option("-m", "--model", metavar="NAME", help="The model that it is for.")]

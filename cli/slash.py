@@ -30,6 +30,8 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="unpin", argument="number", help="let a pin go", at_once=True),
     Slash(name="drop", argument="[id]", help="send a result out of the view; alone: list them"),
     Slash(name="restore", argument="id", help="bring a dropped result back"),
+    Slash(name="recall", argument="words", help="search everything that was said in this project", at_once=True),
+    Slash(name="archive", help="what each compaction moved out of view", at_once=True),
     Slash(name="context", help="what fills the window", at_once=True),
     Slash(name="clear", help="begin a new session", aliases=("new",)),
     Slash(name="model", argument="[name]", help="show or change the model"),

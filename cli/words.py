@@ -7,7 +7,7 @@ COMMANDS: dict[str, str] = {
     "auth": "store, list and remove API keys",
     "config": "show every setting and where it comes from",
     "sessions": "list the sessions of this workspace",
-    "archive": "list and show what left the view",
+    "archive": "search and read what was ever said",
     "context": "show what a request holds, or check it in CI",
     "skills": "list, show and check skills",
     "memory": "list the AGENTS.md files in the prompt",

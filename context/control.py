@@ -17,6 +17,8 @@ from .record import Ask
 from .trim import stand_in
 from .view import build_view
 
+_ID = 4
+"""Characters of an id that name a pin at least: fewer may be a number."""
 NEWEST = "last"
 """Names the newest message that fits, instead of an id."""
 
@@ -54,7 +56,7 @@ class Control:
         if pin.isdecimal() and 0 < int(pin) <= len(pins):
             found = [pins[int(pin) - 1]]
         else:
-            found = [one for one in pins if one.id.startswith(pin)] if pin else []
+            found = [one for one in pins if len(pin) >= _ID and one.id.startswith(pin)]
         if len(found) != 1:
             raise CannotDo(f"{pin!r} names no pin" if not found else f"{pin!r} names {len(found)} pins")
         entry = Unpinned(**self.ladder.session.header(), pin=found[0].id)

@@ -13,7 +13,7 @@ STUB_MARK = "\u27e6deepagent\u27e7"
 def argument_stub(argument: str, characters: int, path: str | None, entry: str) -> str:
     """Stands for a long argument of an old call."""
     where = f"The file {path} holds what came of it (it may have changed since). " if path else ""
-    return f"{STUB_MARK} {characters:,} characters of `{argument}` are not shown. {where}Log entry {entry} holds them."
+    return f"{STUB_MARK} {characters:,} characters of `{argument}` are hidden. {where}recall(id='{entry}') shows them."
 
 
 def pointer_text(*, what: str, path: str, size: int, lines: int, tokens: int, preview: str, hint: str) -> str:
@@ -26,7 +26,7 @@ def read_stub(path: str, lines: tuple[int, int] | None, *, message: str, stale: 
     """Stands for what was read from a file once."""
     which = f"Lines {lines[0]}-{lines[1]} of {path}" if lines else path
     why = "changed or read again since, see below" if stale else "read it again if you need it"
-    return f"{STUB_MARK} {which}: no longer shown, {why}. Log entry {message} holds them."
+    return f'{STUB_MARK} {which}: no longer shown, {why}. recall(id="{message}") shows them.'
 
 
 def old_pointer_text(tool: str, path: str, lines: int, tokens: int) -> str:

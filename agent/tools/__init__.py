@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def builtin_tools() -> tuple[Tool, ...]:
     """The tools that every agent has unless told otherwise, in the order in which models are told of them."""
-    from . import edit, read, search, session, shell
+    from . import edit, read, recall, search, session, shell
 
     return (
         read.ls,
@@ -22,4 +22,5 @@ def builtin_tools() -> tuple[Tool, ...]:
         shell.execute,
         session.write_todos,
         session.compact_conversation,
+        recall.recall,
     )

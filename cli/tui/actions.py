@@ -25,13 +25,15 @@ class Actions:
     def __init__(self, app: DeepagentApp) -> None:
         self._app = app
         by_hand = ByHand(app)
-        self._table: dict[str, Callable[[str], None]] = {
+        self._table: dict[str, Callable[[str], object]] = {
             "help": self._help,
             "compact": by_hand.compact,
             "pin": by_hand.pin,
             "unpin": by_hand.unpin,
             "drop": by_hand.drop,
             "restore": by_hand.restore,
+            "recall": lambda words: app.run_worker(by_hand.recall(words), group="recall", exclusive=True),
+            "archive": by_hand.archive,
             "context": self._context,
             "clear": self._clear,
             "model": self._model,

@@ -1,7 +1,8 @@
-"""The slash commands with which the user shapes the context: compact, pin, unpin, drop, restore."""
+"""The slash commands with which the user shapes the context, and looks up what left it."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -107,6 +108,35 @@ class ByHand:
             return "It is in the view again, until a compaction"
 
         self._try(work)
+
+    async def recall(self, words: str) -> None:
+        """Searches all sessions of the project, in a thread, and shows what was found."""
+        from ...context.recall_query import Query, QueryError
+        from ..archive import search_archive, text_of_search
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None:
+            return
+        try:
+            query = Query(text=words)
+        except QueryError as reason:
+            self._say(f"{reason}: /recall WORDS")
+            return
+        found = await asyncio.to_thread(search_archive, opened.workspace, query, session=None, limit=20)
+        self._app.push_screen(ListScreen(f"Recall: {words}", text_of_search(found).split("\n")))
+
+    def archive(self, _: str) -> None:
+        """Lists the sections of this project's archives."""
+        from ..listings import archive_rows
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None:
+            return
+        rows = archive_rows(opened.workspace)
+        lines = [f"{row.session}  {row.compaction}  {row.time[:16]}  {row.messages:>5} messages" for row in rows]
+        self._app.push_screen(ListScreen("Archive", lines or ["Nothing was archived yet; /compact does it"]))
 
 
 def _preview(control: Control) -> str:

@@ -23,6 +23,7 @@ from deepagent.agent.errors import AuthError, ConfigError, SessionError
 from deepagent.agent.events import RunEnded, TodosChanged, ToolFinished, ToolOutput
 from deepagent.agent.model.scripted import ScriptedModel
 from deepagent.agent.tool import ToolResult
+from deepagent.context.budget import ContextSettings
 from deepagent.context.entries import Ended, Todo
 from deepagent.context.messages import AssistantMessage, text_of
 
@@ -257,7 +258,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 @pytest.mark.usefixtures("workspace")
 def test_blocking_calls_keep_the_connection_between_them(server: ModelServer) -> None:
     server.answers.extend({"text": text} for text in ("One.", "Two.", "Three."))
-    with closing(create_deep_agent("openai/gpt-5-mini")) as agent:
+    settings = Settings(context=ContextSettings(window=64_000))  # so that nothing is asked of the server before
+    with closing(create_deep_agent("openai/gpt-5-mini", settings=settings)) as agent:
         assert [agent.invoke("more").text for _ in range(3)] == ["One.", "Two.", "Three."]
         assert isinstance(agent.session.view.messages[-1], AssistantMessage)
     assert server.connections == 1

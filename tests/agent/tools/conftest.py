@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from deepagent.agent.backends.local import LocalBackend
-from deepagent.agent.runtime import ToolRuntime
+from deepagent.agent.runtime import RecallAsk, ToolRuntime
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools import builtin_tools
 from deepagent.context.entries import Todo
+from deepagent.context.recall_text import Answer
 from pydantic import JsonValue
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}
@@ -27,6 +28,9 @@ class Session:
 
     def write_todos(self, items: tuple[Todo, ...]) -> None:
         self.todos = items
+
+    async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
+        return Answer(text=f"{ask.query} in {tokens} tokens", summary="no hits")
 
     async def compact(self, focus: str | None) -> str:
         self.focus.append(focus)

@@ -388,4 +388,22 @@ async def test_compact_is_looked_at_before_it_happens_and_moved() -> None:
         await screen.sees("does not start by itself any more")
         await screen.run("/compact --no-model")
         await screen.sees("── compaction 1 · ")
-        assert screen.agent.session.view.head.by == "harness"
+        assert [entry.by for entry in screen.entries if entry.kind == "compacted"] == ["harness"]
+
+
+async def test_recall_and_archive() -> None:
+    async with on_screen(*talk()) as screen:
+        await screen.say("/archive")
+        await screen.sees("Nothing was archived yet")
+        await screen.press("escape")
+        for prompt in ("the first [b]needle[/b]", "two", "three"):
+            await screen.run(prompt)
+        await screen.run("/compact")
+        await screen.say("/recall needle")
+        await screen.sees("Recall: needle", "in all sessions with all the words.", "[b]needle[/b]")
+        await screen.press("escape")
+        await screen.say("/archive")
+        await screen.sees("Archive", screen.agent.session.id, " messages")
+        await screen.press("escape")
+        await screen.say("/recall")
+        await screen.sees("a search needs a query: /recall WORDS")
