@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import cast
 from ..context.budget import Window, budget_for
 from ..context.cache import CacheTerms
 from ..context.session import Session
+from ..context.storage import StorageError
 from ..context.tokens import Counter
 from .agent import Agent
 from .approvals.policy import Policy
@@ -37,6 +39,7 @@ from .model.retry import RetryingModel, RetryPolicy
 from .model.types import Completed, Model
 from .parts import Parts
 from .prompt_source import PromptSource, skill_roots
+from .removal import remove_expired
 from .runtime import Context
 from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
@@ -194,8 +197,16 @@ def _parts(
         notices=(*notices, *prompt.notices()),
         set_mode=_mode_setter(approvals, prompt),
         allow=approvals.allow,
-        on_close=on_close,
+        on_close=partial(_leave, place, session.id, on_close),
     )
+
+
+def _leave(place: _Place, session: str, on_close: Callable[[], None]) -> None:
+    """What is done when a session was closed: old ones go, if that is wished for."""
+    if place.settings.keep_days is not None and place.choice.persist:
+        with suppress(StorageError):  # next time
+            remove_expired(place.storage, place.settings.keep_days, keep=session)
+    on_close()
 
 
 def _summary_prompt(settings: Settings, workspace: Workspace) -> str:

@@ -86,6 +86,8 @@ class Settings:
     """How hard the model thinks, in the provider's words; its own choice where not given."""
     memory: tuple[str, ...] = ()
     """Further files that are always in the prompt, beside AGENTS.md."""
+    keep_days: _Count | None = None
+    """Days after which a session that nothing refers to is removed; kept for ever where not given."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values are masked, beside the provider keys."""
     provider: ProviderSettings = field(default_factory=ProviderSettings)

@@ -177,6 +177,21 @@ class DiskStorage:
         """The twin."""
         return self._paths(name)[1]
 
+    def remove(self, name: str) -> None:
+        """Takes a file of ours away, here and at user level, and folders that are empty then. Raises `StorageError`."""
+        path, twin = self._paths(name)
+        try:
+            ours = path.is_file() and (path.samefile(twin) or path.read_bytes() == twin.read_bytes())
+            twin.unlink(missing_ok=True)
+            if ours:
+                path.unlink()
+            for folder in (path.parent, twin.parent):
+                if name.count("/") > 1:
+                    with suppress(OSError):
+                        folder.rmdir()
+        except OSError as error:
+            raise _wrap(error, path, verb="remove") from error
+
     def restore_all(self, session: str) -> None:
         """Puts back what was removed from the project of one session's files. Raises `StorageError`."""
         for name in self.names("."):

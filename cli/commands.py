@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Context, Option, Typer
+from typer import Argument, Context, Option, Typer, confirm
 
 from ..agent.errors import ConfigError, DeepagentError
 from ..agent.workspace import Workspace, find_workspace
@@ -30,7 +30,10 @@ def run_command(argv: Sequence[str]) -> int:
     app = Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
     app.command("demo", help=_help("demo"))(_demo)
     app.command("config", help=_help("config"))(_config)
-    app.command("sessions", help=_help("sessions"))(_sessions)
+    sessions = Typer(invoke_without_command=True)
+    sessions.callback()(_sessions)
+    sessions.command("rm")(_sessions_rm)
+    app.add_typer(sessions, name="sessions", help=_help("sessions"))
     app.command("memory", help=_help("memory"))(_memory)
     app.add_typer(
         _group({"list": _archive_list, "show": _archive_show, "search": _archive_search, "read": _archive_read}),
@@ -102,8 +105,10 @@ def _config(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
         _say(f"{key:<{width}}  {json.dumps(value):<24}  {origins[key]}")
 
 
-def _sessions(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
-    """List the sessions of this workspace, newest first."""
+def _sessions(context: Context, cwd: _Cwd = _HERE, json_: _Json = False) -> None:
+    """List the sessions of this workspace, newest first, or remove one."""
+    if context.invoked_subcommand is not None:
+        return
     from .listings import session_rows
 
     rows = session_rows(_workspace(cwd))
@@ -115,6 +120,25 @@ def _sessions(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
         _say(f"{row['id']}  {row['ended']:<12} {counts}  {row['title']}")
     if not rows:
         _say("There is no session in this workspace yet.")
+
+
+def _sessions_rm(
+    session: Annotated[str, Argument(help="The session's id, or its beginning.")],
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    cwd: _Cwd = _HERE,
+) -> None:
+    """Remove a session for good: its log, its archive, and every text that went to a file."""
+    from ..agent.removal import files_of, remove_session
+    from ..agent.sessions import pick_session
+
+    storage = _workspace(cwd).storage()
+    found = pick_session(storage, session)
+    if not yes:
+        if not sys.stdin.isatty():
+            print("deepagent: nobody can be asked here; --yes removes it", file=sys.stderr)
+            sys.exit(2)
+        confirm(f"Remove {found} with {len(files_of(storage, found))} files for good?", abort=True)
+    _say(f"removed {found}: {len(remove_session(storage, found))} files")
 
 
 def _memory(cwd: _Cwd = _HERE) -> None:

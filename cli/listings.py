@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ..agent.errors import SessionError
+from ..agent.removal import is_open
 from ..agent.sessions import pick_session, session_ids
 from ..agent.storage import DiskStorage
 from ..agent.workspace import Workspace
@@ -62,22 +61,6 @@ def each_session(workspace: Workspace) -> Iterator[SessionRow]:
     for session in session_ids(storage):
         with suppress(FileNotFoundError):  # removed meanwhile
             yield _session_row(session, storage)
-
-
-def is_open(storage: DiskStorage, session: str) -> bool:
-    """Whether a process, perhaps this one, has the session open."""
-    try:
-        fd = os.open(storage.mirror / log_name(session), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(fd)
 
 
 def title_of(message: UserMessage) -> str:

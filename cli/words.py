@@ -6,7 +6,7 @@ COMMANDS: dict[str, str] = {
     "demo": "watch a small repair, without network or key",
     "auth": "store, list and remove API keys",
     "config": "show every setting and where it comes from",
-    "sessions": "list the sessions of this workspace",
+    "sessions": "list the sessions of this workspace, or remove one",
     "archive": "search and read what was ever said",
     "context": "show what a request holds, or check it in CI",
     "skills": "list, show and check skills",

@@ -73,3 +73,13 @@ def test_what_was_found_is_read_as_it_was(capsys: pytest.CaptureFixture[str], ta
     assert said.endswith("the port is 48213\n")
     assert dispatch(["archive", "read", f"{talked}/{hit['message']}"]) == 0
     assert "日本語 `x`" in capsys.readouterr().out
+
+
+def test_a_session_is_removed_if_that_is_confirmed(talked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["sessions", "rm", talked]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert dispatch(["sessions", "rm", talked[:14], "--yes"]) == 0
+    assert f"removed {talked}: " in capsys.readouterr().out
+    assert dispatch(["sessions"]) == 0
+    assert "There is no session" in capsys.readouterr().out
+    assert dispatch(["archive", "search", "port"]) == 1
