@@ -73,7 +73,7 @@ def remove_session(storage: DiskStorage, session: str) -> tuple[str, ...]:
 
 
 def remove_expired(storage: DiskStorage, days: int, *, keep: str, clock: Clock = utc_now) -> tuple[str, ...]:
-    """Removes sessions whose logs were not written for `days` days, but for `keep` and those that are needed or open."""
+    """Removes sessions whose logs were not written for `days` days; not `keep`, nor what is needed or open."""
     before = clock() - timedelta(days=days)
     removed: list[str] = []
     for session in session_ids(storage):

@@ -22,6 +22,8 @@ Json = dict[str, object]
 _TOKENS = 4_000
 """Of what is printed of a search."""
 _EVERYTHING = 1 << 40
+_SECONDS = 120.0
+"""A person sees the progress, and can stop it."""
 _PROGRESS = 0.05
 """Part of the files after which progress is told again."""
 
@@ -39,7 +41,7 @@ def search_archive(workspace: Workspace, query: Query, *, session: str | None, l
     storage = workspace.storage()
     if session is not None:
         query = replace(query, session=pick_session(storage, session))
-    return Searched(query=query, found=Recall(storage).search(query, limit=limit, progress=_teller()))
+    return Searched(query=query, found=Recall(storage).search(query, limit=limit, seconds=_SECONDS, progress=_teller()))
 
 
 def _teller() -> Callable[[int, int], None]:

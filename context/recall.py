@@ -34,6 +34,8 @@ _LOOKED = 50
 """Texts that are looked at for the number of hits alone, once there are enough to show."""
 _BATCH = 200
 """Passages that a regular expression gets together."""
+_AT_LEAST = 2.0
+"""Seconds for looking at what the index found."""
 SECONDS = 20.0
 """What a search may take, the making of the index included, unless the caller says otherwise."""
 Progress = Callable[[int, int], None]
@@ -122,12 +124,10 @@ class Recall:
             try:
                 with open_index(self.sources) as index:
                     behind = index.update(run.wanted, until=run.until, progress=run.progress)
-                    if behind:
-                        self._notice(
-                            f"{len(behind)} of {len(run.wanted)} files are not indexed to their end yet: the search "
-                            "goes on there next time"
-                        )
-                    return self._indexed(index, run)
+                    found = self._indexed(index, run)
+                if behind:
+                    self._notice(f"time was over with {len(behind)} of {len(run.wanted)} files: search again for more")
+                return replace(found, exact=found.exact and not behind)
             except Stale as error:
                 if attempt == 2 or not discard_index(self.sources):
                     self._notice(f"the index cannot be used ({error}): the files were searched without it")
@@ -166,13 +166,14 @@ class Recall:
         find = find_literal(run.query.text)
         hits: list[Hit] = []
         total = extra = 0
+        until = max(run.until, monotonic() + _AT_LEAST)  # the making of the index may have taken all of the time
         for row, passage in self._passages(rows.rows):
             if (span := find(passage.text)) is not None:
                 total += 1
                 if len(hits) < run.limit:
                     hits.append(Hit(session=row.source.session, passage=passage, span=span))
             extra += len(hits) == run.limit
-            if extra > _LOOKED or monotonic() > run.until:
+            if extra > _LOOKED or monotonic() > until:
                 return Found(hits=tuple(hits), total=total, exact=False)
         return Found(hits=tuple(hits), total=total, exact=rows.complete)
 

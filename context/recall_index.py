@@ -222,22 +222,22 @@ class Index:
         numbers = dict(self._db.execute("SELECT name, id FROM sources").fetchall())
         searched = {numbers[source.name]: source for source in wanted if source.name in numbers}
         order = "rank" if query.by_rank and table == "words" else "time DESC, id DESC"
+        rank = ", rank" if order == "rank" else ""  # it is reckoned for every row that asks for it
         inner, bounds = _where((("c.time >= ?", query.after.rstrip("Z")), ("c.time < ?", query.before.rstrip("Z"))))
         if len(searched) < len(numbers):
             inner += f" AND c.source IN ({', '.join(map(str, searched))})"
         outer, values = _where(_conditions(query))
         most = MOST_FILTERED if query.role or query.tool or query.file else MOST
+        matching = f"FROM {table} JOIN chunks c ON c.id = {table}.rowid WHERE {table} MATCH ?{inner}"
         statement = (
-            f"WITH best AS (SELECT c.id, c.passage, c.start AS chunk, c.time, rank FROM {table}"  # noqa: S608 - values are bound
-            f" JOIN chunks c ON c.id = {table}.rowid WHERE {table} MATCH ?{inner} ORDER BY {order} LIMIT {most})"
-            f" SELECT {_COLUMNS}, best.chunk, (SELECT count(*) FROM best) FROM best"
+            f"WITH best AS (SELECT c.id, c.passage, c.start AS chunk, c.time{rank} {matching} ORDER BY {order}"  # noqa: S608 - values are bound
+            f" LIMIT {most}) SELECT {_COLUMNS}, best.chunk, (SELECT count(*) FROM best) FROM best"
             f" JOIN passages p ON p.id = best.passage WHERE 1{outer} ORDER BY best.{order.replace(', ', ', best.')}"
         )
         found: dict[tuple[str, int, int], Row] = {}
         fetched = 0
-        for number, start, end, at, message, part, role, tool, file, time, digest, chunk, fetched in self._db.execute(  # noqa: B007 - the last one counts
-            statement, (expression, *bounds, *values)
-        ):
+        rows = self._db.execute(statement, (expression, *bounds, *values))
+        for number, start, end, at, message, part, role, tool, file, time, digest, chunk, fetched in rows:  # noqa: B007 - the last one counts
             key = (message, part, digest)  # a copied session has the same messages
             if key not in found:
                 found[key] = Row(
@@ -251,6 +251,8 @@ class Index:
                     time=time,
                     chunk=chunk,
                 )
+        if not found:  # the filters may have taken all that were looked at
+            (fetched,) = self._db.execute(f"SELECT count(*) {matching}", (expression, *bounds)).fetchone()
         return Rows(rows=tuple(found.values()), complete=fetched < most)
 
 
