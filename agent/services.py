@@ -60,7 +60,9 @@ class Services:
 
     async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
         """Searches or reads back, in another thread; what cannot be done is an answer, too."""
-        held = {message.id for message in self._session.view.tail if not self._is_pointer(message)}
+        logged = {message.id: message for message in self._session.messages()}
+        whole = (message for message in self._session.view.tail if logged.get(message.id) is message)
+        held = {message.id for message in whole if not self._is_pointer(message)}
         work = partial(self._search, held=held) if ask.query.strip() else self._read
         async with self._recalling:  # the index has one user at a time
             try:

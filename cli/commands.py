@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -155,11 +156,14 @@ def _memory(cwd: _Cwd = _HERE) -> None:
         _say("There is no AGENTS.md here.")
 
 
-def _archive_list(cwd: _Cwd = _HERE) -> None:
+def _archive_list(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
     """List what each compaction moved out of view."""
     from .listings import archive_rows
 
     rows = archive_rows(_workspace(cwd))
+    if json_:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
     for row in rows:
         _say(f"{row.session}  {row.compaction}  {row.time}  {row.messages:>5} messages  {row.size:>10,} bytes")
     if not rows:

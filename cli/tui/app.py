@@ -107,7 +107,8 @@ class DeepagentApp(Frame):
 
     def _give_back(self, text: str) -> None:
         """A prompt that could not be taken stands in the line again, before what was typed since."""
-        self.prompt.show("\n".join(filter(None, (text, self.prompt.text))))
+        if self.screen_stack:  # else the screen closes, and the draft has it
+            self.prompt.show("\n".join(filter(None, (text, self.prompt.text))))
 
     def _attach_prompt(self) -> None:
         """Hands the prompt its history, its draft and the workspace's files."""

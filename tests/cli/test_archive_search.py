@@ -83,3 +83,9 @@ def test_a_session_is_removed_if_that_is_confirmed(talked: str, capsys: pytest.C
     assert dispatch(["sessions"]) == 0
     assert "There is no session" in capsys.readouterr().out
     assert dispatch(["archive", "search", "port"]) == 1
+
+
+@pytest.mark.usefixtures("workspace")
+def test_sections_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["archive", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []

@@ -138,3 +138,18 @@ async def test_secrets_stay_masked(stage: Make) -> None:
     await play.run(f"the key is {secret}")
     (found,) = await results(play)
     assert secret not in found + json.dumps([str(e) for e in play.entries()])
+
+
+async def test_what_is_a_stub_in_the_view_is_not_said_to_be_in_view(stage: Make) -> None:
+    content = "quagga line\n" * 400
+    play = stage(
+        call("write_file", path="x.py", content=content),
+        {"text": "word " * 3_000},
+        call("recall", query="quagga"),
+        {"text": "Done."},
+    )
+    await play.run("write")
+    play.agent._ladder.trim()
+    (found,) = await results(play)
+    assert "quagga line" in found
+    assert "in view" not in found

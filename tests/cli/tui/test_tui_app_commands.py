@@ -35,7 +35,9 @@ def gauge_is_right(screen: Screen) -> bool:
 
 
 async def test_every_command_has_its_test() -> None:
-    tested = {name for test in globals() if test.startswith("test_") for name in test.split("_")}
+    files = Path(__file__).parent.glob("test_tui_app_*.py")
+    names = [name for file in files for name in re.findall(r"^async def test_(\w+)", file.read_text(), re.MULTILINE)]
+    tested = {word for name in names for word in name.split("_")}
     assert {slash.name for slash in SLASH} <= tested
 
 
@@ -333,77 +335,3 @@ async def test_a_command_that_does_not_exist_is_not_sent() -> None:
         await screen.press("ctrl+u")
         await screen.run("/usr/lib is a path")
         assert "A path, I see." in screen.text
-
-
-async def test_pin_and_unpin() -> None:
-    async with on_screen(*talk()) as screen:
-        await screen.say("/pin never touch [b]legacy[/b]")
-        await screen.sees("Pinned: every compaction keeps it word for word; /unpin 1 lets it go")
-        await screen.run("one")
-        await screen.say("/pin")
-        await screen.sees("1  never touch [b]legacy[/b]")
-        await screen.run("/compact")
-        await screen.sees("── compaction 1 · ")
-        await screen.say("/unpin 1")
-        await screen.sees("Let go: ")
-        await screen.say("/unpin 1")
-        await screen.sees("Not done: '1' names no pin")
-        assert screen.agent.session.view.pins == ()
-
-
-async def test_drop_and_restore() -> None:
-    write("a.txt", "some words\n" * 300)
-    steps = [{"calls": [call("read_file", path="a.txt")]}, {"text": "Read."}]
-    async with on_screen(*steps) as screen:
-        await screen.run("read it")
-        before = screen.agent.gauge().used
-        await screen.say("/drop")
-        await screen.sees("/drop ID sends one of these out of the view:", "read_file a.txt")
-        await screen.say("/drop last")
-        await screen.sees("◐ read_file  a.txt", "brings it back")
-        assert screen.agent.gauge().used < before - 500
-        assert gauge_is_right(screen)
-        await screen.say("/restore last")
-        await screen.sees("● read_file  a.txt", "It is in the view again")
-        assert gauge_is_right(screen)
-        await screen.say("/restore zzz")
-        await screen.sees("Not done: 'zzz' names no result in the view")
-
-
-async def test_compact_is_looked_at_before_it_happens_and_moved() -> None:
-    async with on_screen(*talk()) as screen:
-        await screen.say("/compact preview")
-        await screen.sees("There is nothing older that could leave the view")
-        for prompt in ("one", "two", "three"):
-            await screen.run(prompt)
-        await screen.say("/compact preview")
-        await screen.sees("A compaction now: ", "requests word for word")
-        assert screen.agent.session.view.head is None
-        await screen.say("/compact at 50%")
-        await screen.sees("Compaction starts at 50%")
-        assert screen.agent.gauge().trigger == 16_000
-        await screen.say("/compact at 500%")
-        await screen.sees("Not done: compact_at is 5.0")
-        await screen.say("/compact at off")
-        await screen.sees("does not start by itself any more")
-        await screen.run("/compact --no-model")
-        await screen.sees("── compaction 1 · ")
-        assert [entry.by for entry in screen.entries if entry.kind == "compacted"] == ["harness"]
-
-
-async def test_recall_and_archive() -> None:
-    async with on_screen(*talk()) as screen:
-        await screen.say("/archive")
-        await screen.sees("Nothing was archived yet")
-        await screen.press("escape")
-        for prompt in ("the first [b]needle[/b]", "two", "three"):
-            await screen.run(prompt)
-        await screen.run("/compact")
-        await screen.say("/recall needle")
-        await screen.sees("Recall: needle", "in all sessions with all the words.", "[b]needle[/b]")
-        await screen.press("escape")
-        await screen.say("/archive")
-        await screen.sees("Archive", screen.agent.session.id, " messages")
-        await screen.press("escape")
-        await screen.say("/recall")
-        await screen.sees("a search needs a query: /recall WORDS")
