@@ -147,6 +147,7 @@ async def test_what_is_a_stub_in_the_view_is_not_said_to_be_in_view(stage: Make)
         {"text": "word " * 3_000},
         call("recall", query="quagga"),
         {"text": "Done."},
+        settings={"context": {"window": 16_000}},
     )
     await play.run("write")
     play.agent._ladder.trim()
