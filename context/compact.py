@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .archive import Written
@@ -35,6 +35,8 @@ class _Draft:
     time: str
     began: float
     material: Material
+    archived: tuple[Message, ...]
+    """What goes to the archive: the evicted messages, and notes between them that had left the view before."""
     left: tuple[Message, ...]
     """Every message that is out of the view after the cut, oldest first."""
 
@@ -148,9 +150,22 @@ class Compactor:
             used=self.meter.used(self.session.view.messages).tokens,
             since=len(self.session.entries),
         )
+        first = plan.evicted[0].id
+        begin = next((at for at, message in enumerate(left) if message.id == first), 0)
         return _Draft(
-            id=new_id(), time=timestamp(self.session.clock), began=time.monotonic(), material=material, left=left
+            id=new_id(),
+            time=timestamp(self.session.clock),
+            began=time.monotonic(),
+            material=material,
+            archived=tuple(self._earlier_notes(left[:begin])) + left[begin:],
+            left=left,
         )
+
+    def _earlier_notes(self, left: Sequence[Message]) -> Iterator[Message]:
+        """Notes right before the evicted messages: they were folded into the prompt since the last compaction."""
+        head = self.session.view.head
+        since = next((at for at, m in enumerate(left) if head is not None and m.id == head.first_kept), 0)
+        return (m for m in left[since:] if isinstance(m, UserMessage) and m.part is not None)
 
     async def _archive_beside(self, draft: _Draft, recording: Coroutine[None, None, Record]) -> tuple[Written, Record]:
         """Writes the archive while the record is made."""
@@ -159,7 +174,7 @@ class Compactor:
         record = asyncio.ensure_future(recording)
         try:
             archive = self.session.archive
-            written = await asyncio.to_thread(archive.add, draft.id, draft.time, material.originals, tokens)
+            written = await asyncio.to_thread(archive.add, draft.id, draft.time, draft.archived, tokens)
             return written, await record
         finally:
             if not record.done():

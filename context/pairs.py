@@ -1,17 +1,27 @@
-"""Pairs: each tool call is followed by its results, each result follows its call, whatever a log has been through.
+"""Pairs: each tool call is followed by its results, each result follows its call, and no answer follows another.
 
-Providers refuse a request that breaks this, and answers without text or calls. The log keeps everything as it is; only
-what the model is sent is repaired.
+Providers refuse a request that breaks this, and answers without text or calls, whatever a log has been through. The log
+keeps everything as it is; only what the model is sent is repaired.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .messages import AssistantMessage, Message, Text, ToolCall, ToolMessage
+from .messages import AssistantMessage, Message, Text, ToolCall, ToolMessage, UserMessage
 
 INTERRUPTED = "Interrupted: this call has no result. It may have run in part, or not at all."
 """Answers a call that a crash or an interrupt left open."""
+
+
+MISSING = "(Nothing is known of what was said here.)"
+"""Stands before an answer that follows another one, or nothing at all: some providers want them to take turns."""
+
+
+def asked_before(answer: AssistantMessage) -> UserMessage:
+    """What stands before an answer that nobody asked for."""
+    content = (Text(text=MISSING),)
+    return UserMessage(id=f"{answer.id}.before", time=answer.time, content=content, synthetic=True)
 
 
 class Pairs:
@@ -35,6 +45,8 @@ class Pairs:
         if isinstance(message, AssistantMessage):
             if not (message.text.strip() or message.calls):
                 return
+            if self._whole and isinstance(self._whole[-1], AssistantMessage):
+                self._whole.append(asked_before(message))
             self._open, self._owner = {call.id: call for call in message.calls}, message
         self._whole.append(message)
 

@@ -38,7 +38,7 @@ from .messages import (
     ToolCall,
     UserMessage,
 )
-from .pairs import Pairs
+from .pairs import Pairs, asked_before
 
 Change = Callable[[Message], Message]
 
@@ -82,6 +82,8 @@ class ViewBuilder:
         self._notes = False
         """The tail has notes on parts of the prompt."""
         self._view: View | None = None
+        self._before: UserMessage | None = None
+        """What stands before an answer that begins the view."""
 
     def add(self, entry: Entry) -> None:
         """Takes the next entry of the log."""
@@ -101,15 +103,24 @@ class ViewBuilder:
         if self._pairs is None:
             self._pairs = Pairs(self._tail)
         if self._view is None:
+            messages = self._head_messages + self._pairs.messages
+            if messages and isinstance(messages[0], AssistantMessage):  # the log has lost its first line
+                messages = (self._asked(messages[0]), *messages)
             self._view = View(
                 head=self._head,
-                messages=self._head_messages + self._pairs.messages,
+                messages=messages,
                 tail=tuple(self._tail),
                 todos=self._todos,
                 pins=tuple(self._pins.values()),
                 restored=frozenset(self._restored),
             )
         return self._view
+
+    def _asked(self, first: AssistantMessage) -> UserMessage:
+        """The same message again for the same answer: what is unchanged is known by its identity."""
+        if self._before is None or self._before.time != first.time or not self._before.id.startswith(first.id):
+            self._before = asked_before(first)
+        return self._before
 
     def _fold(self, entry: Entry) -> None:
         match entry:
