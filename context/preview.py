@@ -1,4 +1,5 @@
-"""What of a long text is worth seeing at once: its first and last lines, and the lines between that report an error.
+"""What of a long text is worth seeing at once: its first and last lines, the lines between that report an error, and
+of a JSON document its shape.
 
 A preview says how much it leaves out, line by line, so that nobody takes it for the whole.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from .shape import shape_of
 
 EDGE_LINES = 5
 """Lines shown of the beginning and of the end."""
@@ -41,6 +44,13 @@ class _Line:
 
 def preview(text: str, *, tokens: int = PREVIEW_TOKENS, count: Callable[[str], int]) -> str:
     """The lines of `text` worth seeing, each with its number, in at most about `tokens` tokens by `count`."""
+    shape = shape_of(text)[: tokens * 5 // 4]
+    if shape and 2 * count(shape) <= tokens:
+        return f"{shape}\n{_edges(text, tokens - count(shape) - 1, count)}"
+    return _edges(text, tokens, count)
+
+
+def _edges(text: str, tokens: int, count: Callable[[str], int]) -> str:
     lines = _chosen(text)
     characters = 4 * tokens
     while count(shown := _render(lines, characters)) > tokens and (characters > _LEAST or len(lines) > 2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 import re
 
@@ -10,7 +11,8 @@ import pytest
 from context_samples import any_texts
 from deepagent.context.messages import clean
 from deepagent.context.preview import PREVIEW_TOKENS, preview
-from deepagent.context.tokens import Counter
+from deepagent.context.shape import shape_of
+from deepagent.context.tokens import Counter, estimate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,3 +104,35 @@ def test_each_line_is_shown_in_order_or_counted_as_left_out(text: str) -> None:
     skipped = [int(number) for number in re.findall(r"^… (\d+) lines not shown$", shown, re.MULTILINE)]
     assert numbers == sorted(set(numbers)) or any("→" in line or "…" in line for line in lines)
     assert len(numbers) + sum(skipped) >= len(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        (
+            json.dumps([{"id": 1, "name": "x", "tags": ["a"]}] * 312),
+            "JSON: list of 312 × {id: number, name: text, tags: list of 1 × text}",
+        ),
+        (json.dumps({"a": {"b": {"c": {"d": 1}}}, "e": None}), "JSON: {a: {b: {c: object with 1 key}}, e: null}"),
+        (
+            "\n".join(json.dumps({"at": n, "ok": True}) for n in range(500)),
+            "JSON Lines: 500 of {at: number, ok: true or false}",
+        ),
+        ("[INFO] no json\n" * 500, ""),
+        ("{broken", ""),
+        ("[" * 100_000, ""),
+    ],
+)
+def test_the_shape_of_a_document(text: str, shape: str) -> None:
+    assert shape_of(text) == shape
+    shown = preview(text, count=estimate)
+    assert shown.startswith(shape)
+    assert estimate(shown) <= PREVIEW_TOKENS
+
+
+def test_a_shape_leaves_room_for_the_edges() -> None:
+    text = json.dumps([{f"key number {n}": n for n in range(40)}] * 500, indent=1)
+    shown = preview(text, tokens=200, count=estimate)
+    assert shown.startswith("JSON: list of 500")
+    assert "lines not shown" in shown
+    assert estimate(shown) <= 200
