@@ -128,7 +128,7 @@ def _real(path: Path) -> Path:
 
 
 def _within(path: PurePath, folder: PurePath) -> bool:
-    return path == folder or folder in path.parents
+    return path.parts[: len(folder.parts)] == folder.parts
 
 
 def _folded(path: Path) -> PurePath:
