@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from .budget import Budget
@@ -47,6 +47,8 @@ class Offloader:
     counter: Counter
     can_read: Callable[[], bool]
     """Whether the model has a tool to read files with; the hint names only tools that are there."""
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    """The next number in each folder, once one was found: looking again takes long where there are many."""
 
     def results(self, messages: Sequence[ToolMessage], budget: Budget) -> tuple[ToolMessage, ...]:
         """The results of one step, each and all together within the budget's limits; the largest go first.
@@ -129,7 +131,7 @@ class Offloader:
 
     def _create(self, folder: str, name: Callable[[int], str], data: bytes) -> str:
         """Writes a new file under `name` of the next number that is free, and returns its full name."""
-        number = len(self.storage.names(folder)) + 1
+        number = self._numbers.get(folder) or len(self.storage.names(folder)) + 1
         while True:
             full = f"{folder}/{name(number)}"
             try:
@@ -137,6 +139,7 @@ class Offloader:
             except FileExistsError:
                 number += 1
                 continue
+            self._numbers[folder] = number + 1
             return full
 
     def _hint(self) -> str:
