@@ -146,9 +146,13 @@ def _preview(control: Control) -> str:
     cached = f", {tokens(preview.cached)} of them cached" if preview.cached else ""
     cost = f"the summary reads {tokens(preview.sent)} tokens{cached}" if preview.sent else "no model is asked"
     return (
-        f"A compaction now: {preview.messages} messages to the archive, {tokens(preview.before)} → about "
-        f"{tokens(preview.after)} tokens, {preview.requests} requests word for word; {cost}. /compact does it"
+        f"A compaction now: {_count(preview.messages, 'message')} to the archive, {tokens(preview.before)} → about "
+        f"{tokens(preview.after)} tokens, {_count(preview.requests, 'request')} word for word; {cost}. /compact does it"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _compact_at(control: Control, share: float | None) -> str:
