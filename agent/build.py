@@ -204,7 +204,7 @@ def _parts(
 def _leave(place: _Place, session: str, on_close: Callable[[], None]) -> None:
     """What is done when a session was closed: old ones go, if that is wished for."""
     if place.settings.keep_days is not None and place.choice.persist:
-        with suppress(StorageError):  # next time
+        with suppress(StorageError, OSError):  # next time
             remove_expired(place.storage, place.settings.keep_days, keep=session)
     on_close()
 

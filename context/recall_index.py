@@ -152,9 +152,11 @@ class Index:
             start = self._known().get(source.name, (0, "", ""))[0]
             batch: list[tuple[Place, Passage]] = []
             end = start
-            for end, located in self._sources.messages(source, start):  # noqa: B007 - the last one counts
+            for end, located in self._sources.messages(source, start):
                 if located is None:
-                    break
+                    if end > start:
+                        break
+                    continue  # a line longer than a block: it ends in one of the next
                 passages = self._sources.passages(located.message, files)
                 batch += [(located.place, passage) for passage in passages if passage.text]
             if end == start:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .recall_passages import Passage
 from .recall_query import QueryError
 
-_LINES = re.compile(r"(\d+)(?::(\d+))?(?:(-)(\d+)?)?")
+_LINES = re.compile(r"(\d{1,15})(?::(\d{1,15}))?(?:(-)(\d{1,15})?)?")
 _ROW = 5
 """Tokens that a line's number costs."""
 Count = Callable[[str], int]

@@ -70,7 +70,7 @@ def _heading(found: Found, query: Query) -> str:
     where = "this session" if query.session is not None else "all sessions"
     match query.mode:
         case "words" if found.partly:
-            return f"No passage has all the words; {number} {noun} in {where} with some of them."
+            return f"No passage has all the words close together; {number} {noun} in {where} with some of them."
         case "words":
             return f"{number} {noun} in {where} with all the words."
         case "literal":

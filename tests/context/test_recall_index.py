@@ -168,3 +168,10 @@ def test_a_search_whose_filters_let_little_through_does_not_claim_to_be_exact(
     found = find(storage, "needle")
     assert (found.total, found.exact) == (0, False)
     assert Recall(storage).search(Query(text="needle", tool="recall")).total > MOST
+
+
+def test_a_line_longer_than_a_block_hides_nothing(session: Session, storage: DiskStorage) -> None:
+    session.say(user("x" * 9_000_000 + " quokka"))
+    session.say(user("after quokka"))
+    found = find(storage, "quokka")
+    assert (found.total, found.exact, found.notices) == (2, True, ())

@@ -247,3 +247,12 @@ def test_the_end_of_a_single_long_line_is_read(session: Session) -> None:
     start = len(line) - 20
     page = read_page(passages, 1, f"1:{start + 1}-", tokens=100, count=estimate)
     assert [row.text for row in page.rows] == [line[start:]]
+
+
+def test_a_place_that_no_text_can_have_is_refused(session: Session) -> None:
+    session.say(message := user("one line"))
+    passages = Recall(session.storage).message(session.id, message.id)
+    assert passages is not None
+    for lines in ("9" * 5_000, f"1:{'9' * 5_000}", "999999999999999"):
+        with pytest.raises(QueryError):
+            read_page(passages, 1, lines, tokens=100, count=estimate)
