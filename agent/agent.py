@@ -121,7 +121,6 @@ class Agent:
                 ),
                 on_start=reports.compaction_started,
             ),
-            cache=parts.cache,
             on_step=reports.step,
             on_trouble=reports.trouble,
             may_prepare=lambda: self._run is not None and self._windows.may_ask_beside,

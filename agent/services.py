@@ -15,15 +15,13 @@ from ..context.recall import Recall
 from ..context.recall_passages import Passage, Role
 from ..context.recall_query import Query, QueryError
 from ..context.recall_read import parse_reference, read_page
-from ..context.recall_text import LIMIT, Answer, found_text, page_text
+from ..context.recall_text import HEAD, LIMIT, Answer, found_text, page_text
 from ..context.record import Ask
 from ..context.session import Session
 from .events import Event, TodosChanged
 from .runtime import RecallAsk
 from .secrets import Masker
 
-_HEAD = 160
-"""Tokens kept for what stands above and below a page."""
 GATE = 0.5
 """Share of the trigger below which the model's wish to compact is refused: it would gain little and cost a summary."""
 
@@ -99,7 +97,7 @@ class Services:
         if not passages:
             raise QueryError(f"there is no message {ask.id!r}; a search gives ids")
         count = self._ladder.counter.text
-        page = read_page(passages, reference.part, ask.lines, tokens=tokens - _HEAD, count=count)
+        page = read_page(passages, reference.part, ask.lines, tokens=tokens - HEAD, count=count)
         name = ask.id.partition("#")[0]
         text = page_text(passages, page, name=name, count=count)
         return Answer(text=text, summary=f"{len(page.rows):,} line{'' if len(page.rows) == 1 else 's'}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from .budget import LEAST_WINDOW, Budget, ContextSettings, budget_for
 from .cache import CacheTerms, is_cold, pays
@@ -53,7 +53,6 @@ class Ladder:
     budget: Budget
     offloader: Offloader
     compactor: Compactor
-    cache: CacheTerms = field(default_factory=CacheTerms)
     on_step: Callable[[Step], None]
     on_trouble: Callable[[str], None]
     may_prepare: Callable[[], bool] = lambda: False
@@ -108,6 +107,11 @@ class Ladder:
                 content = (Text(text=f"{_PINNED}\n{pin.text}"),)
                 time = timestamp(self.session.clock)
                 self.session.say(UserMessage(id=new_id(), time=time, content=content, synthetic=True, part=part))
+
+    @property
+    def cache(self) -> CacheTerms:
+        """The terms of the model's prompt cache."""
+        return self.compactor.recorder.cache
 
     @property
     def _cold(self) -> bool:

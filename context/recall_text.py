@@ -15,7 +15,7 @@ from .recall_read import Count, Page, Row, fitting
 
 LIMIT = 1_500
 """Tokens of an answer, unless the window asks for less."""
-_HEAD = 160
+HEAD = 160
 """Tokens kept for what stands above and below the hits, or above and below a page."""
 _MOST, _LEAST = 400, 60
 """Tokens of a snippet."""
@@ -48,7 +48,7 @@ def found_text(found: Found, query: Query, *, this: str | None, in_view: InView,
     if not found.hits:
         lines += [] if query.session is None else ['sessions="all" searches the other sessions of this project, too.']
         return "\n".join([head, *lines])
-    left = tokens - _HEAD - count("\n".join(lines))
+    left = tokens - HEAD - count("\n".join(lines))
     share = max(_LEAST, min(_MOST, left // len(found.hits) - _LABEL))
     blocks: list[str] = []
     for hit in found.hits:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from server import ModelServer
 
 _LOOPBACK = ("127.", "::1", "localhost")
 _Address = str | bytes | tuple[str, int] | tuple[str, int, int, int]
@@ -44,3 +46,17 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def model_server() -> Iterator[Callable[..., ModelServer]]:
+    """Makes model servers: `model_server({"text": "hi"}, …, routes={…}, count=…)`; they stop with the test."""
+    servers: list[ModelServer] = []
+
+    def make(*answers: object, **options: object) -> ModelServer:
+        servers.append(ModelServer(*answers, **options))  # pyright: ignore[reportArgumentType] - tests pass what it takes
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()

@@ -50,8 +50,14 @@ from deepagent.context.log import load
 from deepagent.context.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 from deepagent.context.storage import archive_name, log_name
 
-_PROFILES = (profile_of("openai", "gpt-5", "lean"), profile_of("", "mistral", "lean"))
-"""Providers that take the most and the least."""
+_PROFILES = (
+    profile_of("openai", "gpt-5", "lean"),
+    profile_of("", "mistral", "lean"),
+    profile_of("mistral", "mistral-large", "lean"),
+    profile_of("anthropic", "claude-sonnet-4-5", "litellm"),
+    profile_of("gemini", "gemini-2.5-pro", "litellm"),
+)
+"""Providers that take the most and the least, and those whose rules are their own."""
 
 
 @dataclass(slots=True)

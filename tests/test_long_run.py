@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.model.scripted import ScriptedModel, tokens
@@ -30,9 +28,7 @@ from deepagent.context.messages import (
     shown,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from .stage import Stage
+from stage import Stage
 
 WINDOW = 32_000
 PROMPTS, CALLS = 20, 10
@@ -148,14 +144,9 @@ def size(request: ModelRequest, count: Callable[[str], int]) -> int:
 
 
 def open_stage(folder: Path, model: Watched, keep: Sequence[str]) -> Stage:
-    """A stage; test folders are no packages, so its module is loaded by its path."""
-    path = Path(__file__).with_name("stage.py")
-    spec = importlib.util.spec_from_file_location("deepagent_tests_stage", path)
-    assert spec and spec.loader
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    """A stage whose results of some tools stay."""
     settings = {"permissions": {"mode": "yolo"}, "context": {"window": WINDOW, "keep_results": list(keep)}}
-    return module.Stage(folder, model=model, settings=settings, tools=(fetch,))
+    return Stage(folder, model=model, settings=settings, tools=(fetch,))
 
 
 GOOD = "## SESSION INTENT\nLook into pages.\n## SUMMARY\nPages were fetched, files written.\n## NEXT STEPS\nGo on."

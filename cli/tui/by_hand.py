@@ -140,19 +140,17 @@ class ByHand:
 
 
 def _preview(control: Control) -> str:
+    from ...agent.tools.answers import count
+
     preview = control.preview()
     if preview is None:
         return "There is nothing older that could leave the view"
     cached = f", {tokens(preview.cached)} of them cached" if preview.cached else ""
     cost = f"the summary reads {tokens(preview.sent)} tokens{cached}" if preview.sent else "no model is asked"
     return (
-        f"A compaction now: {_count(preview.messages, 'message')} to the archive, {tokens(preview.before)} → about "
-        f"{tokens(preview.after)} tokens, {_count(preview.requests, 'request')} word for word; {cost}. /compact does it"
+        f"A compaction now: {count(preview.messages, 'message')} to the archive, {tokens(preview.before)} → about "
+        f"{tokens(preview.after)} tokens, {count(preview.requests, 'request')} word for word; {cost}. /compact does it"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _compact_at(control: Control, share: float | None) -> str:

@@ -137,6 +137,9 @@ def _rows(step: Step) -> list[Row]:
     requests = (one_line(text[:_REQUEST]) for text in step.requests)
     rows += [Row(text, "muted", first="❯ ", rest="  ", words=True) for text in requests]
     rows += [Row(""), Row(f"Summary, {_WHO[entry.by]}"), *_summary(entry.summary)]
+    if entry.reattached:
+        rows += [Row(""), Row("Kept from the earlier summary, which this one had lost")]
+        rows += [Row(one_line(line), "muted", first="- ", rest="  ", words=True) for line in entry.reattached]
     if step.newest and not step.undone:
         rows += [Row(""), Row("u takes it back")]
     return rows

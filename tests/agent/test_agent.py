@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.events import CallStarted, CompactionDone, Event, Gauge, GaugeChanged, RunEnded, ToolStarted
 from deepagent.context.entries import Compacted, CompactionUndone
 from deepagent.context.messages import Text, UserMessage, new_id, text_of
 from deepagent.context.storage import log_name
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 YOLO = {"mode": "yolo"}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import deepagent
 import pytest
@@ -26,9 +26,7 @@ from deepagent.agent.tool import ToolResult
 from deepagent.context.budget import ContextSettings
 from deepagent.context.entries import Ended, Todo
 from deepagent.context.messages import AssistantMessage, text_of
-
-if TYPE_CHECKING:
-    from ..server import Answer, ModelServer
+from server import Answer, ModelServer
 
 YOLO = Settings(permissions=PermissionSettings(mode="yolo"))
 TOKEN = "t-9a8b7c6d5e"
@@ -241,14 +239,7 @@ def test_the_root_lists_its_names() -> None:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """A model server that OpenAI's names lead to."""
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "server.py"
-    spec = importlib.util.spec_from_file_location("deepagent_tests_server", path)
-    assert spec and spec.loader
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    serving: ModelServer = module.ModelServer()
+    serving = ModelServer()
     monkeypatch.setenv("OPENAI_BASE_URL", serving.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1234567890")
     yield serving

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.runtime import ToolRuntime
 from deepagent.agent.tool import tool
 from deepagent.context.entries import TodosWritten
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 

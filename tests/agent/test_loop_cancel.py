@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.events import (
@@ -28,9 +28,7 @@ from deepagent.agent.tool import tool
 from deepagent.context.archive import parse
 from deepagent.context.entries import Compacted
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 NEXT = "and what next?"

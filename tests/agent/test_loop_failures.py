@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.errors import BrokenStreamError
@@ -14,9 +14,7 @@ from deepagent.agent.model.types import CallDelta, Delta, ModelRequest, TextDelt
 from deepagent.agent.tool import tool
 from deepagent.context.entries import Compacted, Offloaded
 from deepagent.context.messages import AssistantMessage, Pointer, ToolMessage, text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 NO_RETRY: dict[str, Any] = {"provider": {"retries": 0}}

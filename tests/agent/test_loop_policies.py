@@ -6,16 +6,14 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.events import Approval, ApprovalAsked, CompactionDone, Event
 from deepagent.agent.tool import tool
 from deepagent.context.entries import Compacted, TodosWritten, UsageReported
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 PRICED = "openai/gpt-4o-mini"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.approvals.policy import Policy
@@ -19,9 +19,7 @@ from deepagent.agent.model.types import Completed, Delta, ModelRequest, TextDelt
 from deepagent.agent.tool import Tool, ToolResult, tool
 from deepagent.context.entries import UsageReported
 from deepagent.context.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage, text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 LOOK: dict[str, Any] = {"calls": [{"name": "ls", "arguments": {}}]}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import shutil
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from context_samples import SUMMARY, TIME, Rig, assert_valid, user
 from deepagent.agent.model.types import ModelRequest, ToolSchema
 from deepagent.agent.storage import DiskStorage
 from deepagent.context.archive import parse
@@ -33,13 +32,10 @@ from deepagent.context.messages import (
 from deepagent.context.record import Ask
 from deepagent.context.session import Session
 from deepagent.context.view import build_view
-
-if TYPE_CHECKING:
-    from ..context.context_samples import Rig
+from stage import check_request
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where files are synced at no cost, if the system has such a place."""
-TESTS = Path(__file__).parents[1]
 TOOLS = tuple(
     ToolSchema(name=name, description="", parameters={"type": "object"})
     for name in ("read_file", "write_file", "edit_file", "execute")
@@ -56,23 +52,11 @@ ODD = [
 ]
 
 
-def load_by_path(name: str, path: Path) -> Any:
-    """A module of the tests: their folders are no packages."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec and spec.loader
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
 class History:
     """A session that random things happen to."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
-        self.samples = load_by_path("context_samples", TESTS / "context" / "context_samples.py")
-        self.check_request = load_by_path("deepagent_tests_stage", TESTS / "stage.py").check_request
         self.storage = DiskStorage(folder / "work" / ".deepagents", folder / "home", prefix=".deepagents")
         self.session = Session.start(self.storage, workspace="/w", cwd="/w")
         self.window = self.chance.choice([2_000, 6_000, 16_000, 64_000])
@@ -82,12 +66,12 @@ class History:
     def make_rig(self) -> Rig:
         """A ladder on the session as it is, with a model that writes good, empty or no summaries."""
         answers: list[Any] = [
-            self.samples.SUMMARY,
+            SUMMARY,
             "",
             OSError("down"),
             "nonsense, but words enough to be taken for one",
         ]
-        return self.samples.Rig(self.session, window=self.window, answers=[self.chance.choice(answers)])
+        return Rig(self.session, window=self.window, answers=[self.chance.choice(answers)])
 
     def text(self) -> str:
         """Words, odd things among them."""
@@ -120,7 +104,7 @@ class History:
         error = self.chance.random() < 0.1
         return ToolMessage(
             id=new_id(),
-            time=self.samples.TIME,
+            time=TIME,
             call_id=call.id,
             tool=call.name,
             content=(Text(text=self.text()),),
@@ -129,12 +113,12 @@ class History:
         )
 
     def answer(self, *parts: Part) -> AssistantMessage:
-        return AssistantMessage(id=new_id(), time=self.samples.TIME, content=parts, model="m", stop="end")
+        return AssistantMessage(id=new_id(), time=TIME, content=parts, model="m", stop="end")
 
     # What may happen
 
     def ask(self) -> None:
-        self.say(self.samples.user(self.text()))
+        self.say(user(self.text()))
 
     def talk(self) -> None:
         parts: list[Part] = [Text(text=self.text())]
@@ -156,9 +140,7 @@ class History:
         self.session.say(self.answer(Reasoning(text="hm")))
 
     def note(self) -> None:
-        note = UserMessage(
-            id=new_id(), time=self.samples.TIME, content=(Text(text="n"),), synthetic=True, part="memory"
-        )
+        note = UserMessage(id=new_id(), time=TIME, content=(Text(text="n"),), synthetic=True, part="memory")
         self.session.say(note)
 
     def fold(self) -> None:
@@ -224,9 +206,9 @@ class History:
         session = self.session
         view = session.view
         assert view == build_view(session.entries)
-        self.samples.assert_valid(view.messages)
+        assert_valid(view.messages)
         if view.messages and view.messages[-1].role != "assistant":
-            self.check_request(ModelRequest(system="s", messages=view.messages, tools=TOOLS))
+            check_request(ModelRequest(system="s", messages=view.messages, tools=TOOLS))
         requests = session.requests()
         if requests and view.head is not None and requests[-1].id not in {m.id for m in view.tail}:
             assert requests[-1].id in view.head.requests or text_of(requests[-1])[:100] in view.head.shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from deepagent.agent.events import (
@@ -25,9 +24,7 @@ from deepagent.agent.replay import events_of
 from deepagent.context.entries import Entry, MessageLogged, ModelChanged, Note, SessionStarted, Usage
 from deepagent.context.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage, text_of
 from pydantic import JsonValue
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 _NONE = Usage(input=0, output=0)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from deepagent.agent.events import Noticed
@@ -16,9 +15,7 @@ from deepagent.agent.model.wire import Encoder, Wire
 from deepagent.context.entries import Rewound
 from deepagent.context.messages import UserMessage, text_of, utc_now
 from deepagent.context.storage import log_name
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 PROVIDERS = (("openai", "gpt-5"), ("", "mistral"), ("deepseek", "deepseek-chat"))

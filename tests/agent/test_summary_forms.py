@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.model.quirks import profile_of
@@ -15,9 +15,7 @@ from deepagent.agent.model.types import ModelRequest
 from deepagent.agent.model.wire import Wire
 from deepagent.context.entries import Compacted, Shortened, UsageReported
 from deepagent.context.messages import text_of
-
-if TYPE_CHECKING:
-    from ..stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
 GOOD = "## SESSION INTENT\nread files\n## SUMMARY\nthe files were read one after the other, nothing was changed\n"

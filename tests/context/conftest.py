@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from context_samples import Rig
 from deepagent.agent.storage import DiskStorage
 from deepagent.agent.tokenizer import load_encoder
 from deepagent.context.session import Session
 from deepagent.context.tokens import Counter
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `context_samples`: test folders are no packages
-
-from context_samples import Rig
 
 
 @pytest.fixture(scope="session")

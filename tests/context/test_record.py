@@ -9,8 +9,6 @@ from dataclasses import replace
 from context_samples import SUMMARY, Rig, answer, step, user
 from deepagent.context.cache import CacheTerms
 from deepagent.context.control import Control
-from deepagent.context.entries import Usage, UsageReported
-from deepagent.context.messages import timestamp
 from deepagent.context.record import Ask
 from deepagent.context.summary import Summarizer
 
@@ -43,22 +41,6 @@ class Extending:
         return self._answers[min(len(self.extended), len(self._answers)) - 1]
 
 
-def report(made: Rig) -> None:
-    """The provider reports the last request: its cache is warm."""
-    counted = made.meter.count(made.session.view.messages)
-    entry = UsageReported(
-        **made.session.header(),
-        model="m",
-        usage=Usage(input=counted, output=1),
-        cost=None,
-        purpose="turn",
-        message=None,
-        counted=counted,
-    )
-    made.session.append(entry)
-    made.meter.add(entry)
-
-
 def talk(made: Rig, turns: int = 12) -> None:
     made.say(user("the task"))
     for number in range(turns):
@@ -69,7 +51,7 @@ async def test_with_a_warm_cache_the_conversation_is_extended(rig: Make) -> None
     made = rig(window=64_000)
     by = Extending(made, SUMMARY, window=64_000)
     talk(made)
-    report(made)
+    made.report()
     entry = await made.ladder.compact(Ask(reason="user", focus="the tests"))
     assert entry is not None
     assert (entry.by, entry.summary) == ("model", SUMMARY.strip())
@@ -88,7 +70,7 @@ async def test_cold_or_without_a_cache_the_cheaper_form_is_text(rig: Make) -> No
     await made.ladder.compact(Ask(reason="user"))
     assert (len(by.plain), by.extended) == (1, [])
     talk(made)
-    report(made)
+    made.report()
     made.compactor.recorder = replace(made.compactor.recorder, cache=CacheTerms(read=1.0))
     await made.ladder.compact(Ask(reason="user"))
     assert (len(by.plain), by.extended) == (2, [])
@@ -98,12 +80,12 @@ async def test_after_an_overflow_and_where_it_does_not_fit_the_form_is_text(rig:
     made = rig(window=64_000)
     by = Extending(made, SUMMARY, window=64_000)
     talk(made)
-    report(made)
+    made.report()
     await made.ladder.compact(Ask(reason="overflow"))
     assert (len(by.plain), by.extended) == (1, [])
     small = Extending(made, SUMMARY, window=4_000)
     talk(made)
-    report(made)
+    made.report()
     await made.ladder.compact(Ask(reason="user"))
     assert small.extended == []
     assert small.plain
@@ -115,7 +97,7 @@ async def test_an_answer_that_says_nothing_or_fails_leads_to_the_other_form(rig:
         by = Extending(made, " \n# only a heading\n", window=64_000)
         by.failure = failure
         talk(made)
-        report(made)
+        made.report()
         entry = await made.ladder.compact(Ask(reason="user"))
         assert entry is not None
         assert (entry.by, len(by.extended), len(by.plain)) == ("model", 1, 1)
@@ -127,7 +109,7 @@ async def test_a_record_is_prepared_ahead_and_used_at_the_trigger(rig: Make) -> 
     by = Extending(made, SUMMARY)
     made.ladder.may_prepare = lambda: True
     made.say(user("ask " * 40))
-    report(made)
+    made.report()
     while made.ladder.used.tokens < made.budget.prepare:
         made.say(user("ask " * 40), answer("say " * 40))
     first = made.session.view.tail
@@ -152,7 +134,7 @@ async def test_a_prepared_record_whose_cut_is_gone_is_not_used(rig: Make) -> Non
     made = rig()
     by = Extending(made, SUMMARY)
     talk(made, 8)
-    report(made)
+    made.report()
     by.wait.clear()
     made.compactor.prepare(made.budget)
     await asyncio.sleep(0)
@@ -169,7 +151,7 @@ async def test_a_prepared_record_that_failed_is_asked_for_again(rig: Make) -> No
     by = Extending(made, SUMMARY, plain="")
     by.failure = OSError("no")
     talk(made, 8)
-    report(made)
+    made.report()
     made.compactor.prepare(made.budget)
     await asyncio.sleep(0.01)
     by.failure = None
@@ -182,7 +164,7 @@ async def test_closing_gives_up_what_is_being_prepared(rig: Make) -> None:
     made = rig()
     by = Extending(made, SUMMARY)
     talk(made, 8)
-    report(made)
+    made.report()
     by.wait.clear()
     made.compactor.prepare(made.budget)
     await asyncio.sleep(0)
@@ -200,7 +182,3 @@ async def test_without_a_model_the_same_log_gives_the_same_record(rig: Make) -> 
     assert second is not None
     assert (first.by, first.summary, first.shown) == ("harness", second.summary, second.shown)
     assert made.prompts == []
-
-
-def test_times_are_iso() -> None:
-    assert timestamp().endswith("Z")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, said, user
+from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, user
 from deepagent.context.budget import ContextSettings
 from deepagent.context.cache import CacheTerms, is_cold, pays
-from deepagent.context.entries import Shortened, Usage, UsageReported
+from deepagent.context.entries import Shortened
 from deepagent.context.facts import ADDED, FIRST_LINE, LAST_LINE, PATH, REMOVED
 from deepagent.context.messages import Message, Pointer, ToolMessage, text_of
 from deepagent.context.stubs import STUB_MARK
@@ -129,7 +129,7 @@ async def test_it_waits_where_a_changed_prefix_costs_more_than_it_saves(rig: Mak
     assert made.budget.trim < made.ladder.used.tokens < made.budget.trigger
     await made.ladder.make_room()
     assert made.steps == []
-    made.ladder.cache = CacheTerms(read=1.0)
+    made.compactor.recorder = replace(made.compactor.recorder, cache=CacheTerms(read=1.0))
     await made.ladder.make_room()
     assert [step.kind for step in made.steps] == ["shortened"]
 
@@ -137,18 +137,7 @@ async def test_it_waits_where_a_changed_prefix_costs_more_than_it_saves(rig: Mak
 async def test_a_pause_longer_than_the_cache_lives_makes_it_free(rig: Make) -> None:
     made = rig(window=32_000)
     made.say(user("the task"), *(m for _ in range(9) for m in run(1_500)), user("and now?"))
-    counted = made.meter.count(made.session.view.messages)
-    report = UsageReported(
-        **made.session.header(),
-        model="m",
-        usage=Usage(input=counted, output=1),
-        cost=None,
-        purpose="turn",
-        message=None,
-        counted=counted,
-    )
-    made.session.append(report)
-    made.meter.add(report)
+    counted = made.report()
     assert made.budget.trim_to < counted < made.budget.trim
     await made.ladder.make_room()
     assert made.steps == []
@@ -218,8 +207,3 @@ def test_a_cache_ends_after_its_life() -> None:
     at = datetime.fromisoformat(last)
     assert not is_cold(CacheTerms(), last, lambda: at + timedelta(seconds=299))
     assert is_cold(CacheTerms(), last, lambda: at + timedelta(seconds=301))
-
-
-def test_samples_are_logged_as_they_are() -> None:
-    (message, *_) = run()
-    assert said(message).message is message

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.errors import ModelError
@@ -19,10 +16,7 @@ from deepagent.agent.model.quirks import Profile, profile_of
 from deepagent.agent.model.translate import Origin
 from deepagent.agent.model.types import Completed, Delta, Model, ModelRequest, TextDelta, ToolSchema
 from deepagent.context.messages import Message, Text, UserMessage
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
-    from .proxy import Proxy
+from proxy import Proxy
 
 TESTS = Path(__file__).parents[2]
 
@@ -30,38 +24,13 @@ Lane = Callable[..., Model]
 """Makes a model of one lane: `lane(url, patience=…, environ=…)`."""
 
 
-def load(path: Path) -> ModuleType:
-    """A helper module of the tests, by its path: test folders are no packages and not on the path."""
-    name = f"deepagent_tests_{path.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec and spec.loader
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-@pytest.fixture
-def model_server() -> Iterator[Callable[..., ModelServer]]:
-    """Makes servers: `model_server({"text": "hi"}, …)`; they stop with the test."""
-    servers: list[ModelServer] = []
-
-    def make(*answers: object, **options: object) -> ModelServer:
-        servers.append(load(TESTS / "server.py").ModelServer(*answers, **options))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
-
-
 @pytest.fixture
 def proxy() -> Iterator[Callable[..., Proxy]]:
     """Makes proxies: `proxy(server.port)`; they stop with the test."""
     proxies: list[Proxy] = []
 
-    def make(target: int, **options: object) -> Proxy:
-        proxies.append(load(Path(__file__).parent / "proxy.py").Proxy(target, **options))
+    def make(target: int, **options: bool) -> Proxy:
+        proxies.append(Proxy(target, **options))
         return proxies[-1]
 
     yield make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import pytest
 from deepagent.agent.errors import AuthError, ConfigError
@@ -16,9 +16,7 @@ from deepagent.agent.model.providers import PROVIDERS, is_loopback
 from deepagent.agent.model.scripted import ScriptedModel
 from deepagent.agent.model.types import ModelRequest
 from deepagent.agent.model.wire import Form
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 Chosen = LeanModel | LitellmModel
 KEYS = {provider.keys[0]: f"key-of-{provider.prefix}" for provider in PROVIDERS.values()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.errors import (
@@ -22,9 +22,7 @@ from deepagent.agent.model.patience import Patience
 from deepagent.agent.model.types import CallDelta, Model, ModelRequest, ReasoningDelta, TextDelta
 from deepagent.context.entries import Usage
 from deepagent.context.messages import AssistantMessage, Reasoning, Text, ToolCall, ToolMessage
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 Server = Callable[..., "ModelServer"]
 Ask = Callable[..., ModelRequest]

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.errors import BrokenStreamError, ContextOverflowError, ServerError
@@ -17,9 +17,7 @@ from deepagent.agent.model.choose import open_model
 from deepagent.agent.model.types import Model
 from deepagent.context.entries import Usage
 from deepagent.context.messages import AssistantMessage, Reasoning, Text, ToolCall, ToolMessage
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 pytestmark = [
     pytest.mark.usefixtures("litellm_loaded"),

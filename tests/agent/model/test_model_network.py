@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.errors import BadRequestError, ConfigError, ConnectionFailed, UnknownModelError
@@ -18,10 +18,8 @@ from deepagent.agent.model.tls import trust
 from deepagent.agent.model.translate import Origin
 from deepagent.agent.model.types import Model
 from deepagent.context.messages import Text
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
-    from .proxy import Proxy
+from proxy import Proxy
+from server import ModelServer
 
 Server = Callable[..., "ModelServer"]
 MakeProxy = Callable[..., "Proxy"]

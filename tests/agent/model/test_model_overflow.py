@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 from deepagent.agent.errors import ContextOverflowError
 from deepagent.agent.model.translate import Origin, exception_error, http_error, stream_error
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 Case = tuple[str, int, Any, int | None]
 

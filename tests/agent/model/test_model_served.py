@@ -5,14 +5,12 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.model.choose import open_model, server_of
 from deepagent.agent.model.served import Served, Server, ask_server
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 Make = Callable[..., "ModelServer"]
 

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.tokenizer import load_encoder
 from deepagent.context.entries import Compacted
 from deepagent.context.messages import ToolMessage, text_of
-
-if TYPE_CHECKING:
-    from ...stage import Stage
+from stage import Stage
 
 Make = Callable[..., "Stage"]
-
-
-@pytest.fixture
-def stage(workspace: Path) -> Make:
-    """Makes a stage in the working directory."""
-    import importlib.util
-    import sys
-
-    spec = importlib.util.spec_from_file_location("deepagent_tests_stage", Path(__file__).parents[2] / "stage.py")
-    assert spec and spec.loader
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "Stage"):
-        spec.loader.exec_module(module)
-    return lambda *steps, **more: module.Stage(workspace, *steps, **more)
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -46,7 +29,6 @@ async def results(play: Stage, prompt: str = "go") -> list[str]:
 
 
 async def test_a_needle_that_left_the_view_is_found_in_one_call(stage: Make) -> None:
-    (Path.cwd() / "hay.txt").write_text("\n".join(f"line {n} of hay" for n in range(60)) + "\nthe port is 48213\n")
     play = stage(
         call("read_file", path="hay.txt"),
         {"text": "Read. " + "word " * 800},
@@ -55,6 +37,7 @@ async def test_a_needle_that_left_the_view_is_found_in_one_call(stage: Make) -> 
         {"text": "Found."},
         settings={"context": {"window": 16_000}},
     )
+    (play.folder / "hay.txt").write_text("\n".join(f"line {n} of hay" for n in range(60)) + "\nthe port is 48213\n")
     await play.run("look for the port")
     await play.run("and more")
     async for _ in play.agent.compact():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.agent.agent import Agent
@@ -18,34 +15,7 @@ from deepagent.agent.config import settings_from
 from deepagent.agent.events import Event, Gauge, Noticed, RunEnded
 from deepagent.agent.sessions import Choice
 from deepagent.agent.workspace import find_workspace
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
-
-
-def _load(path: Path) -> ModuleType:
-    """A helper module of the tests, by its path: test folders are no packages and not on the path."""
-    name = f"deepagent_tests_{path.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec and spec.loader
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-@pytest.fixture
-def model_server() -> Iterator[Callable[..., ModelServer]]:
-    """Makes servers: `model_server({"text": "hi"}, …, routes={…}, count=…)`; they stop with the test."""
-    servers: list[ModelServer] = []
-
-    def make(*answers: object, **options: object) -> ModelServer:
-        servers.append(_load(Path(__file__).parents[2] / "server.py").ModelServer(*answers, **options))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
+from server import ModelServer
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ import pytest
 from deepagent.agent.events import CallStarted
 from deepagent.agent.tokenizer import load_encoder
 from deepagent.context.tokens import Counter
+from server import ModelServer
 
 if TYPE_CHECKING:
-    from ...server import ModelServer
     from .conftest import Talk
 
 Server = Callable[..., "ModelServer"]

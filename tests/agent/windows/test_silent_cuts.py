@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from deepagent.agent.events import AnswerWithdrawn
 from deepagent.context.entries import Compacted, UsageReported
 from deepagent.context.messages import AssistantMessage
+from server import Answer, ModelServer
 
 if TYPE_CHECKING:
-    from ...server import Answer, ModelServer
     from .conftest import Talk
 
 Server = Callable[..., "ModelServer"]

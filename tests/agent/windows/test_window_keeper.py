@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deepagent.agent.events import GaugeChanged
+from server import Answer, ModelServer
 
 if TYPE_CHECKING:
-    from ...server import Answer, ModelServer
     from .conftest import Talk
 
 Server = Callable[..., "ModelServer"]

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `http_program`: test folders are no packages
-sys.path.insert(0, str(Path(__file__).parents[2]))  # for `schemas`
-
 from deepagent.cli.main import dispatch
-from http_program import CODE, KEY, ROOT, TEST, Done, Place
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from http_program import CODE, KEY, TEST, Done, Place
+from server import ModelServer
 
 
 @pytest.fixture
@@ -52,24 +44,3 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         return Done(code=code, out=captured.out, err=captured.err)
 
     return run
-
-
-@pytest.fixture
-def model_server() -> Iterator[Callable[..., ModelServer]]:
-    """Makes servers: `model_server({"text": "hi"}, …)`; they stop with the test."""
-    path = ROOT / "tests" / "server.py"
-    name = "deepagent_tests_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec and spec.loader
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    servers: list[ModelServer] = []
-
-    def make(*answers: object, **options: object) -> ModelServer:
-        servers.append(sys.modules[name].ModelServer(*answers, **options))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()

@@ -8,12 +8,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schemas import check
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
+from server import ModelServer
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-test-1234567890"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from http_program import KEY, Done, Place
 from schemas import check
-
-if TYPE_CHECKING:
-    from ...server import Answer
+from server import Answer
 
 USAGE = {"prompt_tokens": 2_000, "completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 400}}
 COST = (1_600 * 0.15 + 400 * 0.075 + 50 * 0.6) / 1e6

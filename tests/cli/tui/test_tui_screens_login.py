@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import stat
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deepagent.cli.tui.login import LoginPanel, LoginResult, LoginScreen, Ports
 from deepagent.cli.tui.start import StartPanel
 from screens_host import SIZES, Host, assert_harmless, lines, settle, showing, text
+from server import Answer, ModelServer
 from textual import on
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-if TYPE_CHECKING:
-    from ...server import Answer, ModelServer
-
+Server = Callable[..., ModelServer]
 KEY = "my-own-kind-of-key-0123456789"
 NONE: Ports = ()
-
-
-@pytest.fixture
-def server() -> Iterator[Callable[..., ModelServer]]:
-    """Makes model servers; they close with the test."""
-    name = "deepagent_tests_server"
-    path = Path(__file__).parents[2] / "server.py"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec
-        assert spec.loader
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    made: list[ModelServer] = []
-
-    def make(*answers: Answer, **options: Any) -> ModelServer:
-        made.append(sys.modules[name].ModelServer(*answers, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 @pytest.fixture
@@ -106,9 +81,9 @@ async def test_arrows_and_enter_choose_and_escape_goes_back_step_by_step() -> No
 
 
 async def test_a_key_is_tried_stored_for_the_user_alone_and_never_shown(
-    server: Callable[..., ModelServer], user: Path, monkeypatch: pytest.MonkeyPatch
+    model_server: Server, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = server({"text": "ok"})
+    model = model_server({"text": "ok"})
     monkeypatch.setenv("OPENAI_BASE_URL", model.url)
     async with showing(LoginScreen(ports=NONE)) as (app, pilot):
         await to_openai(pilot)
@@ -136,9 +111,9 @@ async def test_a_key_is_tried_stored_for_the_user_alone_and_never_shown(
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_refused_key_stays_on_the_screen_with_the_reason(
-    server: Callable[..., ModelServer], user: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+    model_server: Server, user: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
-    model = server(refusal(), {"text": "ok"})
+    model = model_server(refusal(), {"text": "ok"})
     monkeypatch.setenv("OPENAI_BASE_URL", model.url)
     async with showing(LoginScreen(ports=NONE), size) as (app, pilot):
         await to_openai(pilot)
@@ -163,9 +138,9 @@ async def test_a_refused_key_stays_on_the_screen_with_the_reason(
 
 
 async def test_a_key_that_cannot_be_tried_is_stored_and_it_is_said(
-    server: Callable[..., ModelServer], user: Path, monkeypatch: pytest.MonkeyPatch
+    model_server: Server, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server({"status": 503, "body": "down"}).url)
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server({"status": 503, "body": "down"}).url)
     async with showing(LoginScreen(ports=NONE)) as (app, pilot):
         await to_openai(pilot)
         paste(app, KEY)
@@ -188,9 +163,9 @@ async def test_what_cannot_be_a_key_is_refused_in_words(user: Path) -> None:
 
 
 async def test_going_back_while_it_is_tried_stores_nothing(
-    server: Callable[..., ModelServer], user: Path, monkeypatch: pytest.MonkeyPatch
+    model_server: Server, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = server({"text": "ok", "wait": 0.3})
+    model = model_server({"text": "ok", "wait": 0.3})
     monkeypatch.setenv("OPENAI_BASE_URL", model.url)
     async with showing(LoginScreen(ports=NONE)) as (app, pilot):
         await to_openai(pilot)
@@ -210,9 +185,9 @@ async def test_going_back_while_it_is_tried_stores_nothing(
     assert not (user / "credentials.toml").exists()
 
 
-async def test_a_server_on_this_machine_is_offered_and_kept(server: Callable[..., ModelServer], user: Path) -> None:
+async def test_a_server_on_this_machine_is_offered_and_kept(model_server: Server, user: Path) -> None:
     listing = {"data": [{"id": name} for name in ("qwen3:8b", "[b]x[/b] [=", "中文", "fourth")]}
-    local = server(routes={"/v1/models": listing})
+    local = model_server(routes={"/v1/models": listing})
     path = settings(user, "# mine\n[context]\ncompact_at = 0.5\n")
     async with showing(LoginScreen(ports=(("Ollama", local.port), ("vLLM", 1)))) as (app, pilot):
         shown = text(app)
@@ -232,8 +207,8 @@ async def test_a_server_on_this_machine_is_offered_and_kept(server: Callable[...
     assert str(path) in result.said
 
 
-async def test_a_model_that_the_settings_name_is_not_replaced(server: Callable[..., ModelServer], user: Path) -> None:
-    local = server()
+async def test_a_model_that_the_settings_name_is_not_replaced(model_server: Server, user: Path) -> None:
+    local = model_server()
     path = settings(user, 'model = "openai/mine"\n')
     async with showing(LoginScreen(ports=(("vLLM", local.port),))) as (app, pilot):
         await pilot.press("2")
@@ -246,8 +221,8 @@ async def test_a_model_that_the_settings_name_is_not_replaced(server: Callable[.
     assert path.read_text() == 'model = "openai/mine"\n'
 
 
-async def test_another_url_is_tried_and_used_for_this_run_alone(server: Callable[..., ModelServer], user: Path) -> None:
-    model = server({"status": 400, "body": {"error": {"message": "no model [x"}}}, {"text": "ok"})
+async def test_another_url_is_tried_and_used_for_this_run_alone(model_server: Server, user: Path) -> None:
+    model = model_server({"status": 400, "body": {"error": {"message": "no model [x"}}}, {"text": "ok"})
     async with showing(LoginScreen(ports=NONE)) as (app, pilot):
         await pilot.press("2")
         await settle(pilot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 from deepagent.agent.events import (
@@ -270,6 +271,17 @@ async def test_a_compaction_is_a_line_that_opens() -> None:
         await pilot.press("u")
         await until(pilot, lambda: app.heard)
         assert vars(app.heard[0])["compaction_id"] == "k"
+
+
+async def test_what_the_summary_had_lost_is_told() -> None:
+    async with hosted() as (app, pilot):
+        entry = replace(compacted("u2"), reattached=("the port is 8123",))
+        app.presenter.show(CompactionDone(entry=entry, archive="", seconds=1))
+        await sees(pilot, "compaction 1")
+        app.query_one(StepLine).focus()
+        await pilot.pause()
+        await pilot.press("enter")
+        await sees(pilot, "Kept from the earlier summary, which this one had lost", "- the port is 8123")
 
 
 async def test_a_compaction_takes_cards_out_of_the_view_and_gives_them_back() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from deepagent.agent.events import (
@@ -30,6 +28,7 @@ from deepagent.agent.events import (
 )
 from deepagent.agent.replay import events_of
 from deepagent.context.entries import Todo, Usage
+from stage import Stage
 from transcript_host import (
     HOSTILE,
     Host,
@@ -47,27 +46,16 @@ from transcript_host import (
     user,
 )
 
-if TYPE_CHECKING:
-    from ...stage import Stage
-
 SMALL = {"context": {"window": 16_000, "keep_results": ["read_file"], "keep": 0.1}}
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Callable[..., Stage]]:
     """Makes agents on scripted models in a real folder."""
-    path = Path(__file__).parents[2] / "stage.py"
-    name = f"deepagent_tests_{path.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec
-        assert spec.loader
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
     made: list[Stage] = []
 
-    def make(*steps: object, **options: Any) -> Stage:
-        made.append(sys.modules[name].Stage(tmp_path / f"work{len(made)}", *steps, **options))
+    def make(*steps: Mapping[str, Any], **options: Any) -> Stage:
+        made.append(Stage(tmp_path / f"work{len(made)}", *steps, **options))
         return made[-1]
 
     yield make

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deepagent.agent.workspace import Workspace, find_workspace
 from deepagent.cli.options import RunOptions
@@ -22,13 +20,11 @@ from deepagent.context.entries import Entry
 from deepagent.context.log import load
 from deepagent.context.messages import Message
 from deepagent.context.storage import log_name
+from server import ModelServer
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
-
-if TYPE_CHECKING:
-    from ...server import ModelServer
 
 Json = dict[str, Any]
 _PATIENCE = 20
@@ -186,12 +182,7 @@ def entries_of(session: str) -> tuple[Entry, ...]:
 @contextmanager
 def model_server(*answers: object) -> Generator[ModelServer]:
     """A model server of this machine that gives these answers."""
-    spec = importlib.util.spec_from_file_location("deepagent_tests_server", Path(__file__).parents[2] / "server.py")
-    assert spec and spec.loader
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "ModelServer"):
-        spec.loader.exec_module(module)
-    server: ModelServer = module.ModelServer(*answers)
+    server = ModelServer(*answers)  # pyright: ignore[reportArgumentType] - tests pass what it takes
     try:
         yield server
     finally:
