@@ -1,0 +1,1 @@
+"""The sandbox: what shell commands may reach, and the means of the system that hold them to it."""
