@@ -16,8 +16,8 @@ from ..context.budget import Budget
 from .model.types import ToolSchema
 
 _TINY_WINDOW = 8_192
-_LEFT_OUT = frozenset({"compact_conversation"})
-"""A small window fills up so soon that compaction comes by itself."""
+_LEFT_OUT = frozenset({"compact_conversation", "jobs"})
+"""A small window fills up so soon that compaction comes by itself; and commands are rather waited for."""
 _LEFT_OUT_OF_TINY = _LEFT_OUT | {"write_todos", "glob", "recall"}
 
 

@@ -9,7 +9,9 @@ from typing import Generic, Protocol, TypeVar
 from ..context.entries import Todo
 from ..context.recall_query import Mode
 from ..context.recall_text import Answer
+from .backends.output import Sink
 from .backends.protocol import Backend
+from .sandbox.bounds import USUAL, Grant
 
 Context = TypeVar("Context")
 
@@ -40,6 +42,10 @@ class SessionServices(Protocol):
         """Compacts if the gate allows it; the text says what came of it."""
         ...
 
+    def open_result(self, tool: str) -> Sink:
+        """A file for a long result of `tool` that comes piece by piece. From any thread. Raises `StorageError`."""
+        ...
+
     async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
         """Searches or reads back what was said, in at most `tokens`."""
         ...
@@ -58,3 +64,5 @@ class ToolRuntime(Generic[Context]):
     """Tokens that a result may have before it is offloaded: tools that page keep below it."""
     on_output: Callable[[bytes], None]
     """Takes output while it comes, for display."""
+    grant: Grant = USUAL
+    """How this call is confined, where not as usual."""

@@ -39,6 +39,11 @@ class Masker:
             if len(value) >= MIN_LENGTH and not any(value in mark for mark in marks):
                 self._marks.setdefault(value, MARK.format(name))
 
+    @property
+    def longest(self) -> int:
+        """Characters of the longest known secret, at least 1."""
+        return max(map(len, self._marks), default=1)
+
     def __repr__(self) -> str:
         return f"Masker({len(self._marks)} values)"
 

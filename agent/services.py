@@ -19,6 +19,7 @@ from ..context.recall_text import HEAD, LIMIT, Answer, found_text, page_text
 from ..context.record import Ask
 from ..context.session import Session
 from .events import Event, TodosChanged
+from .result_file import ResultFile
 from .runtime import RecallAsk
 from .secrets import Masker
 
@@ -33,6 +34,7 @@ class Services:
         self._session = session
         self._ladder = ladder
         self._emit = emit
+        self._masker = masker
         self._mask = masker.mask
         self._recall = Recall(session.storage)
         self._recalling = asyncio.Lock()
@@ -55,6 +57,11 @@ class Services:
             f"Compacted: {entry.messages} messages left the view ({entry.tokens_before:,} to {entry.tokens_after:,} "
             f"tokens). They stand word for word in {entry.archive}."
         )
+
+    def open_result(self, tool: str) -> ResultFile:
+        """A file for a long result of `tool`. Raises `StorageError`."""
+        path, file = self._ladder.offloader.begin(tool)
+        return ResultFile(path, file, self._masker, self._session.storage.path("."))
 
     async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
         """Searches or reads back, in another thread; what cannot be done is an answer, too."""

@@ -182,10 +182,16 @@ class Toolbox:
             time=timestamp(self._session.clock),
             call_id=item.call.id,
             tool=item.call.name,
-            content=(Text(text=clean(item.result.text)),),
+            content=self._content(item),
             is_error=item.result.is_error,
             log={**item.result.log, SUMMARY: item.result.summary, SECONDS: round(item.seconds, 3)},
         )
+
+    def _content(self, item: _Finished) -> tuple[Text | Pointer, ...]:
+        text = Text(text=clean(item.result.text))
+        if item.result.stored is None:
+            return (text,)
+        return (self._ladder.offloader.stored(item.result.stored, item.call.name), text)
 
     def _tell(self, item: _Finished, message: ToolMessage, run: RunState) -> None:
         for block in message.content:

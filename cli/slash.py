@@ -42,6 +42,9 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
     Slash(name="mode", argument="[mode]", help="what runs without being asked about", at_once=True),
     Slash(name="diff", help="uncommitted changes", at_once=True),
+    Slash(
+        name="jobs", argument="[number | end number]", help="commands in the background: look, or end one", at_once=True
+    ),
     Slash(name="copy", help="copy the last answer", at_once=True),
     Slash(name="export", argument="[file]", help="write the session as Markdown", at_once=True),
     Slash(name="quit", help="leave", aliases=("exit",), at_once=True),

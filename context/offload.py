@@ -14,8 +14,9 @@ from functools import partial
 
 from .budget import Budget
 from .messages import Content, Pointer, Text, ToolMessage, UserMessage, clean, shown
-from .preview import PREVIEW_TOKENS, preview
-from .storage import Storage
+from .preview import PREVIEW_TOKENS, preview, preview_ends
+from .storage import AppendFile, Storage
+from .stored import Stored
 from .stubs import old_pointer_text, pointer_text
 from .tokens import Counter
 
@@ -74,13 +75,32 @@ class Offloader:
 
         `tokens` is what its preview has at most.
         """
-        name = _UNFIT.sub("_", tool)[:_NAME_LENGTH] or "tool"
-        folder = f"large_tool_results/{self.session}"
-        return self._write(text, folder, lambda number: f"{number}-{name}.txt", f"The result of {name}", tokens)
+        return self._write(text, self._results, _numbered(tool), f"The result of {_fit(tool)}", tokens)
 
     def _user_pointer(self, text: str) -> Pointer:
         folder = f"conversation_history/{self.session}"
         return self._write(text, folder, lambda number: f"user-{number}.md", "The user's message", PREVIEW_TOKENS)
+
+    def begin(self, tool: str) -> tuple[str, AppendFile]:
+        """A new file for a result that comes piece by piece: its path for a model, and the file. From any thread.
+
+        Raises `StorageError`.
+        """
+        name = self._create(self._results, _numbered(tool), b"")
+        return self.storage.shown(name), self.storage.open(name)
+
+    def stored(self, text: Stored, tool: str) -> Pointer:
+        """What stands for a long result that went to its file while it came."""
+        about = self.counter.about(text.head) * text.bytes // max(1, len(text.head.encode()))
+        pointer = Pointer(
+            path=text.path, sha256=text.sha256, bytes=text.bytes, lines=text.lines, tokens=about, shown=""
+        )
+        seen = preview_ends(text.head, text.tail, text.lines, count=self.counter.text)
+        return replace(pointer, shown=self._shown(pointer, f"The result of {_fit(tool)}", seen))
+
+    @property
+    def _results(self) -> str:
+        return f"large_tool_results/{self.session}"
 
     def _result(self, message: ToolMessage, limit: int, tokens: int) -> ToolMessage:
         write = partial(self.pointer, tool=message.tool, tokens=tokens)
@@ -146,6 +166,15 @@ class Offloader:
         if not self.can_read():
             return "What is worth knowing of it:"
         return "Read on with read_file (offset, limit) at this path. Its edges and errors:"
+
+
+def _fit(tool: str) -> str:
+    """A tool's name that can be part of a file's."""
+    return _UNFIT.sub("_", tool)[:_NAME_LENGTH] or "tool"
+
+
+def _numbered(tool: str) -> Callable[[int], str]:
+    return lambda number: f"{number}-{_fit(tool)}.txt"
 
 
 def as_pointer(text: str, *, path: str, tokens: int, shown: str) -> Pointer:

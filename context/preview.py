@@ -50,8 +50,28 @@ def preview(text: str, *, tokens: int = PREVIEW_TOKENS, count: Callable[[str], i
     return _edges(text, tokens, count)
 
 
+def preview_ends(head: str, tail: str, lines: int, *, tokens: int = PREVIEW_TOKENS, count: Callable[[str], int]) -> str:
+    """The same for a text of `lines` lines of which only the beginning and the end are at hand.
+
+    The last line of `head` and the first of `tail` may be parts of lines and are not shown, unless they are the only.
+    """
+    first = head.split("\n")[:-1] or [head]
+    last = tail.removesuffix("\n").split("\n")
+    shown = [_Line(number=number, text=text) for number, text in enumerate(first[:EDGE_LINES])]
+    offset = lines - len(last)
+    errors = [offset + number for number in _errors(tail) if 0 < number < len(last) - EDGE_LINES][:ERROR_LINES]
+    numbers = sorted({*errors, *range(max(lines - EDGE_LINES, offset + (len(last) > 1)), lines)})
+    after = shown[-1].number
+    shown += [_Line(number=number, text=last[number - offset]) for number in numbers if number > after]
+    return _fitted(shown, tokens, count)
+
+
 def _edges(text: str, tokens: int, count: Callable[[str], int]) -> str:
-    lines = _chosen(text)
+    return _fitted(_chosen(text), tokens, count)
+
+
+def _fitted(lines: list[_Line], tokens: int, count: Callable[[str], int]) -> str:
+    """The lines as they are shown, cut so that they fit."""
     characters = 4 * tokens
     while count(shown := _render(lines, characters)) > tokens and (characters > _LEAST or len(lines) > 2):
         characters = max(_LEAST, characters * 3 // 4)

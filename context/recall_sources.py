@@ -25,6 +25,8 @@ from .storage import Storage, StorageError, archive_name, log_name
 
 _BLOCK = 8 * 1024 * 1024
 _LONGEST_LINE = 512 * 1024 * 1024
+_LARGE = 64 * 1024 * 1024
+"""Bytes of one offloaded text that are read."""
 _KEPT_FILES = 8
 """Offloaded texts that are kept in memory."""
 Notice = Callable[[str], None]
@@ -208,7 +210,9 @@ class Sources:
 
     def _file(self, name: str) -> str | None:
         try:
-            return clean(self.storage.read(name).decode("utf-8", "surrogateescape"))
+            if self.storage.size(name) > _LARGE:
+                self._notice(f"only the first {_LARGE:,} bytes of {name} can be searched here; grep finds the rest")
+            return clean(self.storage.read(name, size=_LARGE).decode("utf-8", "surrogateescape"))
         except (OSError, StorageError) as error:
             self._notice(f"{name} is gone ({error}); only its preview can be searched")
             return None

@@ -15,10 +15,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+from ..sandbox.bounds import USUAL, Grant
 from . import files
 from .environment import command_environment, program, shell
 from .ignore import passed_over
+from .jobs import JobInfo
 from .memory import FileMemory
+from .output import OpenSink
 from .paths import Paths, Place
 from .protocol import BackendError, Executed, FileInfo, Found, Listed, Match
 from .scan import Request
@@ -128,8 +131,25 @@ class LocalBackend:
             incomplete=more or _incomplete(run, self._searcher.seconds),
         )
 
-    async def execute(self, command: str, *, limit: float, on_output: Callable[[bytes], None] | None) -> Executed:
-        return await self._shell.run(command, limit, on_output)
+    async def execute(
+        self,
+        command: str,
+        *,
+        limit: float,
+        on_output: Callable[[bytes], None] | None,
+        open_sink: OpenSink | None = None,
+        grant: Grant = USUAL,
+    ) -> Executed:
+        return await self._shell.run(command, limit, on_output, open_sink=open_sink, grant=grant)
+
+    async def start(self, command: str, *, open_sink: OpenSink | None = None, grant: Grant = USUAL) -> JobInfo:
+        return await self._shell.start(command, open_sink=open_sink, grant=grant)
+
+    async def jobs(self) -> tuple[JobInfo, ...]:
+        return await self._shell.jobs()
+
+    async def end(self, id: str) -> JobInfo:
+        return await self._shell.end(id)
 
     async def aclose(self) -> None:
         await self._shell.aclose()

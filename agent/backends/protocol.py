@@ -11,7 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ...context.stored import Stored
+from ..sandbox.bounds import USUAL, Grant, Refusal
+from .jobs import JobInfo
 from .memory import FileMemory
+from .output import OpenSink
 
 
 class BackendError(Exception):
@@ -85,8 +89,12 @@ class Executed:
     """None where it was ended by a signal or the time limit."""
     signal: int | None = None
     timed_out: bool = False
-    left_running: bool = False
-    """Something that the command started still runs."""
+    job: str = ""
+    """The number of the job, if something that the command started still runs."""
+    stored: Stored | None = None
+    """The file with all of the output, if it is long; `output` is empty then."""
+    refused: tuple[Refusal, ...] = ()
+    """What the sandbox kept it from."""
     dropped: int = 0
     """Bytes between head and tail that were not kept in `output`."""
     dropped_at: int = 0
@@ -143,8 +151,31 @@ class Backend(Protocol):
         """Up to `limit` matching lines below `path`, by path and line; `glob` takes only files that it matches."""
         ...
 
-    async def execute(self, command: str, *, limit: float, on_output: Callable[[bytes], None] | None) -> Executed:
-        """Runs a shell command in the working directory for at most `limit` seconds; `on_output` gets each chunk."""
+    async def execute(
+        self,
+        command: str,
+        *,
+        limit: float,
+        on_output: Callable[[bytes], None] | None,
+        open_sink: OpenSink | None = None,
+        grant: Grant = USUAL,
+    ) -> Executed:
+        """Runs a shell command in the working directory for at most `limit` seconds; `on_output` gets what comes.
+
+        Output that gets long goes to the file that `open_sink` makes; without it only its edges are kept.
+        """
+        ...
+
+    async def start(self, command: str, *, open_sink: OpenSink | None = None, grant: Grant = USUAL) -> JobInfo:
+        """Starts a shell command and does not wait for it."""
+        ...
+
+    async def jobs(self) -> tuple[JobInfo, ...]:
+        """What was started without waiting, or left running by its shell; oldest first."""
+        ...
+
+    async def end(self, id: str) -> JobInfo:
+        """Ends a job, with all that it started."""
         ...
 
     async def aclose(self) -> None:

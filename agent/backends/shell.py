@@ -1,75 +1,38 @@
 """Running shell commands: each in a session of its own, without a terminal, ended with all that it started.
 
-The environment is made in `environment`; whether a command may run at all is a matter of approvals and the sandbox.
+The environment is made in `environment`, the reading of output lies in `pump` and `output`, what goes on after its
+shell in `jobs`. Whether a command may run at all is a matter of approvals; what it may reach, of the sandbox.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
+import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .output import Kept
-from .processes import running, signal_all
+from ...context.stored import Stored
+from ..sandbox.bounds import USUAL, Grant
+from .jobs import Job, JobInfo, Jobs
+from .output import Kept, OpenSink, Output
+from .processes import MARK, Family
 from .protocol import BackendError, Executed
+from .pump import OnOutput, Pump
 
 _DRAIN = 0.2
 """Seconds that output is still read after the shell has ended, if a child holds it open."""
-_POLL = 0.02
-_CHUNK = 256 * 1024
 
-OnOutput = Callable[[bytes], None]
+Confine = Callable[[Sequence[str], Path, Grant], Sequence[str]]
+"""Puts a sandbox around a command: arguments, working directory, and how this one is to be confined."""
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _Job:
-    """A command that runs, or left something running."""
-
-    process: asyncio.subprocess.Process
-    reader: int
-    """Where its output comes from: a file descriptor that does not block."""
-    take: OnOutput | None
-    """Gets the output; None throws it away: who writes to a pipe that nobody reads is stopped."""
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """The output has come to its end."""
-
-    def listen(self) -> None:
-        asyncio.get_running_loop().add_reader(self.reader, self._read)
-
-    def _read(self) -> None:
-        with suppress(BlockingIOError):
-            data = os.read(self.reader, _CHUNK)
-            if not data:
-                self.close()
-            elif self.take is not None:
-                self.take(data)
-
-    def close(self) -> None:
-        if not self.ended.is_set():
-            self.ended.set()
-            asyncio.get_running_loop().remove_reader(self.reader)
-            os.close(self.reader)
-
-    def alive(self) -> bool:
-        """Something of it still runs."""
-        return running(self.process.pid)
-
-    async def end(self, grace: float) -> None:
-        """Ends all of it: asks, waits `grace` seconds, then kills."""
-        signal_all(self.process.pid, signal.SIGTERM)
-        try:
-            for _ in range(round(grace / _POLL)):
-                if not self.alive():
-                    break
-                await asyncio.sleep(_POLL)
-        finally:
-            signal_all(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
+def unconfined(argv: Sequence[str], cwd: Path, grant: Grant) -> Sequence[str]:
+    """No sandbox at all."""
+    return argv
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,58 +43,92 @@ class Shell:
     """The shell's absolute path."""
     cwd: Path
     environ: Mapping[str, str]
+    confine: Confine = unconfined
     grace: float = 2.0
     """Seconds between the request to end and the kill."""
-    _left: set[_Job] = field(default_factory=set[_Job])
+    _jobs: Jobs = field(default_factory=Jobs)
 
-    async def run(self, command: str, limit: float, on_output: OnOutput | None) -> Executed:
+    async def run(
+        self,
+        command: str,
+        limit: float,
+        on_output: OnOutput | None,
+        *,
+        open_sink: OpenSink | None = None,
+        grant: Grant = USUAL,
+    ) -> Executed:
         """See `Backend.execute`. When cancelled, ends what it started before it returns."""
-        kept, started = Kept(), time.monotonic()
-
-        def take(data: bytes) -> None:
-            kept.add(data)
-            if on_output is not None:
-                on_output(data)
-
-        job = await self._start(command, take)
+        job = await self._start(command, Output(open_sink), on_output, grant)
         try:
             timed_out = not await _exited(job, limit)
             if timed_out:
                 await job.end(self.grace)
             with suppress(TimeoutError):
-                await asyncio.wait_for(job.ended.wait(), _DRAIN)
+                await asyncio.wait_for(job.pump.ended.wait(), _DRAIN)
         except BaseException:
             if job.alive():
                 await job.end(self.grace)
-            job.close()
+            job.pump.stop()
+            await asyncio.to_thread(job.output.close)
             raise
-        left_running = self._leave(job)
-        output, dropped, dropped_at = kept.result()
+        job.pump.flush()
+        first = job.output
+        left = self._leave(job, open_sink)
+        return self._executed(job, await asyncio.to_thread(first.close), timed_out, left)
+
+    def _executed(self, job: Job, output: tuple[Kept, Stored | None], timed_out: bool, left: str) -> Executed:
+        kept, stored = output
+        data, dropped, dropped_at = kept.result()
         code = job.process.returncode
         return Executed(
-            output=output,
+            output=data,
+            stored=stored,
             exit_code=code if not timed_out and code is not None and code >= 0 else None,
             signal=-code if not timed_out and code is not None and code < 0 else None,
             timed_out=timed_out,
-            left_running=left_running,
+            job=left,
             dropped=dropped,
             dropped_at=dropped_at,
-            seconds=time.monotonic() - started,
+            seconds=time.monotonic() - job.started,
             directory=str(self.cwd),
         )
 
-    async def _start(self, command: str, take: OnOutput) -> _Job:
+    async def start(self, command: str, *, open_sink: OpenSink | None, grant: Grant = USUAL) -> JobInfo:
+        """Starts a command that is not waited for. Raises `BackendError`."""
+        job = await self._start(command, Output(open_sink, whole=0), None, grant)
+        self._jobs.take(job)
+        with suppress(TimeoutError):  # one that fails at once is told of at once
+            await asyncio.wait_for(job.pump.ended.wait(), _DRAIN)
+            await asyncio.wait_for(job.process.wait(), _DRAIN)
+        return await asyncio.to_thread(job.info)
+
+    async def jobs(self) -> tuple[JobInfo, ...]:
+        """What was left running or started without waiting, oldest first."""
+        return await asyncio.to_thread(lambda: tuple(job.info() for job in self._jobs.all()))
+
+    async def end(self, id: str) -> JobInfo:
+        """Ends a job with all that it started. Raises `BackendError` if there is none."""
+        job = self._jobs.get(id)
+        if job is None:
+            raise BackendError(f"There is no job {id!r}")
+        if job.alive():
+            await job.end(self.grace)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(job.pump.ended.wait(), _DRAIN)
+        return await asyncio.to_thread(job.info)
+
+    async def _start(self, command: str, output: Output, show: OnOutput | None, grant: Grant) -> Job:
         reader, writer = os.pipe()
+        mark = secrets.token_hex(8)
         try:
+            argv = await asyncio.to_thread(self.confine, (self.program, "-c", command), self.cwd, grant)
             process = await asyncio.create_subprocess_exec(
-                self.program,
-                "-c",
-                command,
+                *argv,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writer,
                 stderr=writer,
                 cwd=self.cwd,
-                env=dict(self.environ),
+                env={**self.environ, MARK: mark},
                 start_new_session=True,
             )
         except BaseException as error:
@@ -141,29 +138,25 @@ class Shell:
             raise
         finally:
             os.close(writer)
-        os.set_blocking(reader, False)
-        job = _Job(process=process, reader=reader, take=take)
-        job.listen()
-        return job
+        family = Family(session=process.pid, mark=mark)
+        pump = Pump(reader, output.add, show)
+        return Job(command=command, process=process, family=family, pump=pump, output=output)
 
-    def _leave(self, job: _Job) -> bool:
-        """Whether something of the command goes on; then its output is read and thrown away from now on."""
-        self._left = {left for left in self._left if not left.ended.is_set() or left.alive()}
-        if job.ended.is_set() and not job.alive():
-            return False
-        job.take = None
-        self._left.add(job)
-        return True
+    def _leave(self, job: Job, open_sink: OpenSink | None) -> str:
+        """The number of the job, if something of the command goes on; what it writes from now on has its own place."""
+        if not job.alive():
+            job.pump.stop()
+            return ""
+        job.output = Output(open_sink, whole=0)
+        job.pump.divert(job.output.add)
+        return self._jobs.take(job)
 
     async def aclose(self) -> None:
         """Ends what commands left running."""
-        left, self._left = self._left, set()
-        await asyncio.gather(*(job.end(self.grace) for job in left if job.alive()))
-        for job in left:
-            job.close()
+        await self._jobs.aclose(self.grace)
 
 
-async def _exited(job: _Job, limit: float) -> bool:
+async def _exited(job: Job, limit: float) -> bool:
     """Whether the shell has ended within `limit` seconds."""
     try:
         async with asyncio.timeout(limit):

@@ -20,6 +20,7 @@ def builtin_tools() -> tuple[Tool, ...]:
         search.glob,
         search.grep,
         shell.execute,
+        shell.jobs,
         session.write_todos,
         session.compact_conversation,
         recall.recall,

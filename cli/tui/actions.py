@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...context.archive_text import write_message
 from ..overview import shown_folder
 from ..slash import SLASH, Slash
+from .background import jobs
 from .by_hand import NO_MODEL, ByHand
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Actions:
             "skills": self._skills,
             "memory": self._memory,
             "mode": self._mode,
+            "jobs": lambda argument: app.run_worker(jobs(app, argument), group="jobs", exclusive=True),
             "diff": self._diff,
             "copy": self._copy,
             "export": self._export,

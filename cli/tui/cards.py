@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ...agent.tools.terminal import plain as shown_by_terminal
+from ...agent.backends.terminal import plain as shown_by_terminal
 from .diffs import diff_rows
 from .folding import Fold
 from .lines import Lines, Row, rows_of

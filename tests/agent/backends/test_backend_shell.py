@@ -64,7 +64,7 @@ async def test_a_background_child_does_not_hold_the_answer(backend: LocalBackend
     began = time.monotonic()
     ran = await _run(backend, "sleep 61.25 & echo hi")
     assert time.monotonic() - began < 2
-    assert (ran.output, ran.exit_code, ran.left_running) == (b"hi\n", 0, True)
+    assert (ran.output, ran.exit_code, ran.job) == (b"hi\n", 0, "1")
     assert _running("61.25")
     await backend.aclose()
     assert await _gone("61.25")
@@ -77,13 +77,13 @@ async def test_what_was_left_running_may_go_on_writing(backend: LocalBackend, wo
 
 async def test_a_child_without_output_is_left_running_too(backend: LocalBackend) -> None:
     ran = await _run(backend, "sleep 62.25 >/dev/null 2>&1 &")
-    assert ran.left_running
+    assert ran.job
     await backend.aclose()
     assert await _gone("62.25")
 
 
 async def test_a_plain_command_leaves_nothing(backend: LocalBackend) -> None:
-    assert not (await _run(backend, "echo hi | cat")).left_running
+    assert not (await _run(backend, "echo hi | cat")).job
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,23 @@ async def test_a_time_limit_ends_all_and_keeps_the_output(command: str, make_bac
     assert time.monotonic() - began < 3
     assert (ran.output, ran.timed_out, ran.exit_code) == (b"before\n", True, None)
     assert await _gone("63.25")
+
+
+@pytest.mark.parametrize(("escape", "time"), [("setsid", "67.1"), ("setsid nohup", "67.2"), ("setsid setsid", "67.3")])
+async def test_a_child_that_left_the_session_is_ended_too(escape: str, time: str, backend: LocalBackend) -> None:
+    ran = await _run(backend, f"{escape} sleep {time} >/dev/null 2>&1 & echo hi")
+    assert (ran.output, ran.job) == (b"hi\n", "1")
+    assert await _until(lambda: bool(_running(time)))
+    assert (await backend.end("1")).state == "ended"
+    assert await _gone(time)
+
+
+async def test_a_time_limit_ends_who_left_the_session(make_backend: MakeBackend) -> None:
+    backend = make_backend()
+    backend._shell.grace = 0.3
+    ran = await _run(backend, "(setsid sleep 68.25 &) ; sleep 68.25", limit=0.5)
+    assert (ran.timed_out, ran.job) == (True, "")
+    assert await _gone("68.25")
 
 
 async def test_a_cancelled_command_is_ended(backend: LocalBackend) -> None:

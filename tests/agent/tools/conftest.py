@@ -6,23 +6,35 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from deepagent.agent.backends.local import LocalBackend
+from deepagent.agent.result_file import ResultFile
 from deepagent.agent.runtime import RecallAsk, ToolRuntime
+from deepagent.agent.secrets import Masker
+from deepagent.agent.storage import DiskStorage
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools import builtin_tools
 from deepagent.context.entries import Todo
+from deepagent.context.offload import Offloader
 from deepagent.context.recall_text import Answer
+from deepagent.context.tokens import Counter
 from pydantic import JsonValue
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}
+
+
+def _no_tables() -> NoReturn:
+    raise LookupError("estimates are enough here")
 
 
 @dataclass(slots=True)
 class Session:
     """Remembers what tools asked of the session."""
 
+    folder: Path
+    """Where long results go."""
     todos: tuple[Todo, ...] = ()
     focus: list[str | None] = field(default_factory=list[str | None])
 
@@ -31,6 +43,12 @@ class Session:
 
     async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
         return Answer(text=f"{ask.query} in {tokens} tokens", summary="no hits")
+
+    def open_result(self, tool: str) -> ResultFile:
+        storage = DiskStorage(self.folder / "project", self.folder / "twins", prefix="kept")
+        counter = Counter(_no_tables)
+        path, file = Offloader(storage=storage, session="s", counter=counter, can_read=lambda: True).begin(tool)
+        return ResultFile(path, file, Masker({"KEY": "sk-very-secret"}), self.folder)
 
     async def compact(self, focus: str | None) -> str:
         self.focus.append(focus)
@@ -42,7 +60,7 @@ class Bench:
     """Calls tools by name."""
 
     backend: LocalBackend
-    session: Session = field(default_factory=Session)
+    session: Session
     result_limit: int = 20_000
     shown: bytearray = field(default_factory=bytearray)
 
@@ -60,12 +78,13 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(workspace: Path) -> AsyncIterator[Bench]:
+async def bench(workspace: Path, tmp_path: Path) -> AsyncIterator[Bench]:
     """Tools on the test's working directory."""
     backend = LocalBackend(
         workspace, workspace, extra=(Path("/dev"),), data=workspace / ".deepagents", environ=os.environ
     )
-    yield Bench(backend)
+    (tmp_path / "data").mkdir()
+    yield Bench(backend, Session(tmp_path / "data"))
     await backend.aclose()
 
 

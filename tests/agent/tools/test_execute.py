@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -9,9 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from deepagent.agent import result_file
 from deepagent.agent.backends.local import LocalBackend
+from deepagent.agent.backends.terminal import plain
 from deepagent.agent.tool import ToolResult
-from deepagent.agent.tools.terminal import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -63,9 +66,7 @@ async def test_a_signal_has_a_name(call: Call) -> None:
 
 async def test_what_is_left_running_is_told(bench: Bench) -> None:
     result = await bench.call("execute", command="sleep 65.25 & echo hi")
-    assert result.text.startswith(
-        "hi\n[exit code 0; something it started still runs and will be ended with this session"
-    )
+    assert result.text.startswith("hi\n[exit code 0; something it started still runs as job 1; directory ")
 
 
 async def test_bytes_that_are_no_text(call: Call, bench: Bench, workspace: Path) -> None:
@@ -83,12 +84,66 @@ async def test_a_progress_bar_leaves_its_last_state(call: Call) -> None:
     assert len(result.text) < 200
 
 
-async def test_what_was_not_kept_is_told(call: Call) -> None:
-    result = await call("execute", command="echo first; yes | head -c 11000000; echo last")
-    assert "\n[514,251 bytes were not kept]\n" in result.text
-    assert result.text.startswith("first\n")
-    assert "\nlast\n[exit code 0" in result.text
-    assert result.log["dropped_bytes"] == 514_251
+async def test_a_long_output_is_in_a_file_byte_for_byte(bench: Bench, tmp_path: Path) -> None:
+    line = r"\033[32m€%d\033[0m\tsk-very-secret\n"
+    result = await bench.call("execute", command=f"for i in $(seq 20000); do printf '{line}' $i; done; exit 3")
+    whole = "".join(f"€{i}\t[secret KEY]\n" for i in range(1, 20001))
+    stored = result.stored
+    assert stored is not None
+    assert (tmp_path / "data" / "project" / stored.path.removeprefix("kept/")).read_text() == whole
+    assert (stored.lines, stored.bytes) == (20_000, len(whole.encode()))
+    assert stored.sha256 == hashlib.sha256(whole.encode()).hexdigest()
+    assert whole.startswith(stored.head) and whole.endswith(stored.tail)
+    assert result.text.startswith("[exit code 3; directory ")
+    assert result.summary == "exit 3 · €20000\t[secret KEY]"
+
+
+async def test_a_progress_bar_of_megabytes_leaves_its_last_state(call: Call) -> None:
+    command = (
+        r"printf start; for i in $(seq 40000); do printf '\r\033[32m%7d/40000 is done\033[0m' $i; done; echo ' end'"
+    )
+    stored = (await call("execute", command=command)).stored
+    assert stored is not None
+    assert stored.head == "  40000/40000 is done end\n"
+
+
+async def test_what_could_not_be_stored_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_file, "LIMIT", 1_000_000)
+    result = await bench.call("execute", command="yes | head -c 3000000; echo the end")
+    assert result.stored is not None
+    assert result.stored.bytes <= 1_000_000
+    assert result.stored.tail.endswith("y\nthe end\n")
+    assert "; the end of the output is not in the file: only the first 1,000,000 bytes are stored; " in result.text
+
+
+async def test_a_command_in_the_background_is_listed_read_and_ended(bench: Bench, tmp_path: Path) -> None:
+    command = "echo sk-very-secret; while :; do sleep 66.25; done"
+    result = await bench.call("execute", command=command, background=True)
+    assert result.text.startswith("[secret KEY]\n[job 1: running for 0 s; the whole output: kept/large_tool_results/s/")
+    assert (await bench.call("jobs")).text == f"1: running for 0 s: {command}"
+    assert (await bench.call("jobs", id="#1")).text.startswith("[secret KEY]\n[job 1: running")
+    ended = await bench.call("jobs", id="1", end=True)
+    assert ended.summary.startswith("job 1 · ended by signal 15")
+    assert (await bench.call("jobs")).text.startswith("1: ended by signal 15")
+    assert "no job '7'" in (await bench.call("jobs", id="7")).text
+    assert (await bench.call("jobs", end=True)).is_error
+
+
+async def test_one_that_fails_at_once_is_told_at_once(bench: Bench) -> None:
+    result = await bench.call("execute", command="echo no such port >&2; exit 4", background=True)
+    assert result.text.startswith("no such port\n[job 1: ended with exit code 4 after 0 s")
+
+
+async def test_what_a_left_child_writes_later_can_be_read(bench: Bench) -> None:
+    result = await bench.call("execute", command="(sleep 0.4; echo late) & echo early")
+    assert result.text.startswith("early\n[exit code 0; something it started still runs as job 1")
+    text = ""
+    for _ in range(100):
+        text = (await bench.call("jobs", id="1")).text
+        if text.startswith("late\n[job 1: ended with exit code 0"):
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail(text)
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,19 @@ async def test_recall_and_archive() -> None:
         await screen.press("escape")
         await screen.say("/recall")
         await screen.sees("a search needs a query: /recall WORDS")
+
+
+async def test_jobs_are_listed_looked_at_and_ended() -> None:
+    command = "echo '[b]up[/b]'; sleep 69.25"
+    steps = [{"calls": [call("execute", command=command, background=True)]}, {"text": "It runs."}]
+    async with on_screen(*steps, flags={"permissions.mode": "yolo"}) as screen:
+        await screen.say("/jobs")
+        await screen.sees("Nothing runs in the background")
+        await screen.run("start it")
+        await screen.say("/jobs")
+        await screen.sees(f"1  {command}", "running for ", "│ [b]up[/b]", ".deepagents/large_tool_results/")
+        await screen.pilot.press("escape")
+        await screen.say("/jobs end 1")
+        await screen.sees("Job 1 ended by signal 15 after ", f" s: {command}")
+        await screen.say("/jobs end 7")
+        await screen.sees("There is no job 7")
