@@ -133,7 +133,7 @@ class Agent:
             session=parts.session,
             ladder=self._ladder,
             backend=parts.backend,
-            services=Services(parts.session, self._ladder, self._emit, parts.masker),
+            services=Services(parts.session, self._ladder, self._emit, parts.masker, sees=parts.sees),
             middleware=parts.middleware,
             context=parts.context,
         )
@@ -155,6 +155,7 @@ class Agent:
             inbox=self._inbox,
             effort=parts.settings.effort,
             max_output=parts.max_output,
+            image=parts.image if parts.sees else None,
         )
 
     def _next_request(self) -> ModelRequest:

@@ -193,6 +193,7 @@ def _parts(
         price=models.price,
         summary_price=models.summary_price,
         max_output=None,
+        sees=models.sees if settings.provider.images is None else settings.provider.images,
         context=extras.context,
         notices=(*notices, *prompt.notices()),
         set_mode=_mode_setter(approvals, prompt),
@@ -246,6 +247,8 @@ class _Models:
     summary_window: Window
     known: KnownWindows
     cache: CacheTerms
+    sees: bool
+    """The working model is known to see images."""
     price: Callable[[Completed], float | None]
     summary_price: Callable[[Completed], float | None]
 
@@ -266,6 +269,7 @@ def _models(
         summary_window=window_of(settings, summary, summary_info, known.of(summary)),
         known=known,
         cache=cache_terms(info.prices if info else ()),
+        sees=bool(info and info.supports_vision),
         price=partial(price_of, info),
         summary_price=partial(price_of, summary_info),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_type_hints
 
 from pydantic import Field
 
@@ -33,6 +33,8 @@ class ProviderSettings:
 
     lane: Lane = "auto"
     """Our own small client where it can serve the model (`lean`), litellm for all others; `auto` chooses."""
+    images: bool | None = None
+    """The model is shown images; where not given, if it is known to see them."""
     retries: Annotated[int, Field(ge=0, le=20)] = 5
     """Attempts after the first, for errors that may pass by themselves."""
 
@@ -174,7 +176,7 @@ def _unknown(data: Mapping[str, object], section: type, prefix: str) -> Iterator
         elif isinstance(hint, type) and is_dataclass(hint):
             if isinstance(value, Mapping):
                 yield from _unknown(cast(Mapping[str, object], value), hint, f"{prefix}{name}.")
-        elif isinstance(value, bool) and hint is not bool:  # pydantic takes true for 1
+        elif isinstance(value, bool) and bool not in (hint, *get_args(hint)):  # pydantic takes true for 1
             yield KeyProblem(key=prefix + name, reason="must not be true or false")
 
 

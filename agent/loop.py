@@ -16,7 +16,18 @@ from pydantic import JsonValue
 
 from ..context.entries import UsageReported
 from ..context.ladder import Ladder
-from ..context.messages import AssistantMessage, Part, StopReason, Text, ToolCall, UserMessage, clean, new_id, timestamp
+from ..context.messages import (
+    AssistantMessage,
+    Image,
+    Part,
+    StopReason,
+    Text,
+    ToolCall,
+    UserMessage,
+    clean,
+    new_id,
+    timestamp,
+)
 from ..context.session import Session
 from ..context.tokens import estimate
 from .events import (
@@ -71,6 +82,8 @@ class Loop:
     """What the user says while a run goes on; it joins the conversation after the running tools."""
     effort: str | None = None
     max_output: int | None = None
+    image: Callable[[Image], bytes | None] | None = None
+    """Gives an image's data; None for a model that sees none."""
 
     async def run(self, prompt: str, run: RunState) -> str:
         """Takes a prompt and returns the final answer. Raises `RunStopped`, `ModelError` or `StorageError`."""
@@ -158,6 +171,7 @@ class Loop:
             tools=self.toolbox.schemas,
             max_output=self.max_output,
             effort=self.effort,
+            image=self.image,
             position=self.session.answers,
             session=self.session.id,
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..context.budget import Budget, Window
 from ..context.cache import CacheTerms
+from ..context.messages import Image
 from ..context.session import Session
+from ..context.storage import StorageError
 from ..context.tokens import Counter
 from .backends.protocol import Backend
 from .config import PermissionMode, Settings
@@ -47,6 +50,8 @@ class Parts:
     price: Callable[[Completed], float | None]
     summary_price: Callable[[Completed], float | None]
     max_output: int | None
+    sees: bool = False
+    """The model is shown images."""
     context: object = None
     """The caller's own data for tools; never written to disk."""
     notices: tuple[str, ...] = ()
@@ -55,3 +60,11 @@ class Parts:
     allow: Callable[[str], None]
     """Takes a further rule for what is not asked about."""
     on_close: Callable[[], None] = lambda: None
+
+    def image(self, image: Image) -> bytes | None:
+        """An image's data, as it was when it joined; None where its file is gone or is not what it was."""
+        try:
+            data = self.session.storage.read(image.name)
+        except (OSError, StorageError):
+            return None
+        return data if hashlib.sha256(data).hexdigest() == image.sha256 else None

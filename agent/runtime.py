@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ..context.entries import Todo
+from ..context.messages import Image
 from ..context.recall_query import Mode
 from ..context.recall_text import Answer
 from .backends.output import Sink
@@ -40,6 +41,16 @@ class SessionServices(Protocol):
 
     async def compact(self, focus: str | None) -> str:
         """Compacts if the gate allows it; the text says what came of it."""
+        ...
+
+    @property
+    def sees(self) -> bool:
+        """The model is shown images."""
+        ...
+
+    def keep_image(self, data: bytes, shown: str) -> Image:
+        """Puts an image beside the log; `shown` stands for it in words. Raises `StorageError`, or `ValueError` if
+        it is none that models take."""
         ...
 
     def open_result(self, tool: str) -> Sink:

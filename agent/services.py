@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Set
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import cast
 
 from ..context.entries import Todo, TodosWritten
+from ..context.images import image_facts
 from ..context.ladder import Ladder
-from ..context.messages import Message, Pointer
+from ..context.messages import Image, Message, Pointer
 from ..context.recall import Recall
 from ..context.recall_passages import Passage, Role
 from ..context.recall_query import Query, QueryError
@@ -30,7 +33,10 @@ GATE = 0.5
 class Services:
     """`SessionServices` on a real session."""
 
-    def __init__(self, session: Session, ladder: Ladder, emit: Callable[[Event], None], masker: Masker) -> None:
+    def __init__(
+        self, session: Session, ladder: Ladder, emit: Callable[[Event], None], masker: Masker, *, sees: bool
+    ) -> None:
+        self.sees = sees
         self._session = session
         self._ladder = ladder
         self._emit = emit
@@ -56,6 +62,25 @@ class Services:
         return (
             f"Compacted: {entry.messages} messages left the view ({entry.tokens_before:,} to {entry.tokens_after:,} "
             f"tokens). They stand word for word in {entry.archive}."
+        )
+
+    def keep_image(self, data: bytes, shown: str) -> Image:
+        """Puts an image beside the log."""
+        facts = image_facts(data)
+        if facts is None:
+            raise ValueError("it is no image that models take")
+        digest = hashlib.sha256(data).hexdigest()
+        name = f"sessions/{self._session.id}.media/{digest}"
+        with suppress(FileExistsError):
+            self._session.storage.create(name, data)
+        return Image(
+            name=name,
+            sha256=digest,
+            media=facts.media,
+            bytes=len(data),
+            width=facts.width,
+            height=facts.height,
+            shown=shown,
         )
 
     def open_result(self, tool: str) -> ResultFile:

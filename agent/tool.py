@@ -15,6 +15,7 @@ from typing import Any, Literal, cast, get_type_hints, overload
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
+from ..context.messages import Image
 from ..context.stored import Stored
 from .model.types import ToolSchema
 from .runtime import ToolRuntime
@@ -34,6 +35,8 @@ class ToolResult:
     log: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """For the log: facts such as exit code, path, lines changed."""
     is_error: bool = False
+    images: tuple[Image, ...] = ()
+    """What a model that sees gets besides."""
     stored: Stored | None = None
     """The longer part of the answer, in a file: the model gets a preview of it before `text`."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..context.budget import Budget
 from ..context.facts import SECONDS, SUMMARY
 from ..context.ladder import Ladder
-from ..context.messages import AssistantMessage, Pointer, Text, ToolCall, ToolMessage, clean, new_id, timestamp
+from ..context.messages import AssistantMessage, Content, Pointer, Text, ToolCall, ToolMessage, clean, new_id, timestamp
 from ..context.session import Session
 from ..context.tokens import Counter
 from .backends.protocol import Backend, BackendError
@@ -187,11 +187,12 @@ class Toolbox:
             log={**item.result.log, SUMMARY: item.result.summary, SECONDS: round(item.seconds, 3)},
         )
 
-    def _content(self, item: _Finished) -> tuple[Text | Pointer, ...]:
+    def _content(self, item: _Finished) -> tuple[Content, ...]:
         text = Text(text=clean(item.result.text))
+        blocks = (text, *item.result.images)
         if item.result.stored is None:
-            return (text,)
-        return (self._ladder.offloader.stored(item.result.stored, item.call.name), text)
+            return blocks
+        return (self._ladder.offloader.stored(item.result.stored, item.call.name), *blocks)
 
     def _tell(self, item: _Finished, message: ToolMessage, run: RunState) -> None:
         for block in message.content:

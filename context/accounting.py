@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .facts import ADDED, COMMAND, PATH
-from .messages import AssistantMessage, Message, Pointer, ToolMessage, UserMessage
+from .messages import AssistantMessage, Message, Pointer, ToolMessage, UserMessage, shown
 from .meter import Meter, Source
 from .tokens import Counter
 from .view import View
@@ -131,5 +131,5 @@ def _pointers(message: Message) -> list[Pointer]:
 
 
 def _first_line(message: UserMessage) -> str:
-    text = next((block.text for block in message.content if not isinstance(block, Pointer)), "(in a file)")
+    text = next((shown(block) for block in message.content if not isinstance(block, Pointer)), "(in a file)")
     return text.strip().split("\n")[0][:60]

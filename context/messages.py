@@ -81,7 +81,25 @@ class Pointer:
     kind: Literal["pointer"] = "pointer"
 
 
-Content = Annotated[Text | Pointer, Field(discriminator="kind")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image; it lies beside the log, under its hash."""
+
+    name: str
+    """The storage's name of its file."""
+    sha256: str
+    media: str
+    """`image/png` and so on."""
+    bytes: int
+    width: int
+    """Pixels."""
+    height: int
+    shown: str
+    """What stands for it in words: all that a model gets which sees no images."""
+    kind: Literal["image"] = "image"
+
+
+Content = Annotated[Text | Pointer | Image, Field(discriminator="kind")]
 Part = Annotated[Text | Reasoning | ToolCall, Field(discriminator="kind")]
 StopReason = Literal["end", "tool_calls", "length", "filter", "interrupted"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from .budget import Budget
-from .messages import Content, Pointer, Text, ToolMessage, UserMessage, clean, shown
+from .messages import Content, Pointer, Text, ToolMessage, UserMessage, clean
 from .preview import PREVIEW_TOKENS, preview, preview_ends
 from .storage import AppendFile, Storage
 from .stored import Stored
@@ -125,7 +125,7 @@ class Offloader:
 
     def _size(self, messages: Sequence[ToolMessage]) -> int:
         """Tokens of the messages in the view."""
-        return sum(self.counter.about(shown(block)) for message in messages for block in message.content)
+        return sum(self.counter.block(block) for message in messages for block in message.content)
 
     def _write(self, text: str, folder: str, name: Callable[[int], str], what: str, tokens: int) -> Pointer:
         text = clean(text)

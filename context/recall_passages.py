@@ -15,7 +15,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from .facts import PATH
-from .messages import AssistantMessage, Content, Message, Reasoning, Text, ToolCall, ToolMessage, UserMessage
+from .messages import AssistantMessage, Content, Image, Message, Reasoning, Text, ToolCall, ToolMessage, UserMessage
 
 Role = Literal["user", "harness", "assistant", "tool"]
 Kind = Literal["text", "reasoning", "argument", "result"]
@@ -95,6 +95,8 @@ def _content(content: Content, read: ReadFile) -> str:
     """The whole text of a block; what the view shows of it where its file is gone."""
     if isinstance(content, Text):
         return content.text
+    if isinstance(content, Image):
+        return content.shown
     name = offload_name(content.path)
     text = read(name) if name else None
     return content.shown if text is None else text

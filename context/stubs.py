@@ -32,3 +32,8 @@ def read_stub(path: str, lines: tuple[int, int] | None, *, message: str, stale: 
 def old_pointer_text(tool: str, path: str, lines: int, tokens: int) -> str:
     """Stands for an old result that is in a file already."""
     return f"{STUB_MARK} This result of {tool} ({lines:,} lines, about {tokens:,} tokens) is old and lies in {path}."
+
+
+def image_stub(shown: str, path: str) -> str:
+    """Stands for an image that was seen once; `shown` are its words."""
+    return f"{STUB_MARK} {shown} is no longer in view. read_file shows it again, at {path} as it was then."

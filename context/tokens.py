@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
-from .messages import AssistantMessage, Message, Reasoning, Text, ToolCall, shown
+from .images import image_tokens
+from .messages import AssistantMessage, Content, Image, Message, Reasoning, Text, ToolCall, shown
 
 Encode = Callable[[str], Sequence[int]]
 Result = TypeVar("Result")
@@ -114,6 +115,10 @@ class Counter:
         counted = sum(self.text(text[at : at + _PIECE]) for at in range(0, step * _SAMPLES, step))
         return round(counted * len(text) / (_SAMPLES * _PIECE))
 
+    def block(self, content: Content) -> int:
+        """Tokens of a block of a message as the view has it; of a long text from samples."""
+        return self.about(shown(content)) + _picture(content)
+
     def message(self, message: Message) -> int:
         """Tokens of a message with what surrounds it on the wire."""
         self._adopt()
@@ -124,6 +129,8 @@ class Counter:
         tokens = _MESSAGE_OVERHEAD + sum(self.text(text) for text in _texts(message))
         if isinstance(message, AssistantMessage):
             tokens += self.reasoning(message)
+        else:
+            tokens += sum(map(_picture, message.content))
         messages[id(message)] = (message, tokens)
         return tokens
 
@@ -170,6 +177,10 @@ def _guarded(work: Callable[[], Result]) -> Result | None:
         raise
     except BaseException:  # noqa: BLE001 - see above
         return None
+
+
+def _picture(content: Content) -> int:
+    return image_tokens(content.width, content.height) if isinstance(content, Image) else 0
 
 
 def _texts(message: Message) -> Iterable[str]:

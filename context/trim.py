@@ -14,10 +14,10 @@ from typing import Literal
 
 from .entries import OffloadedBlock
 from .facts import ADDED, FIRST_LINE, LAST_LINE, PATH
-from .messages import Message, Pointer, Text, ToolMessage, shown
+from .messages import Content, Image, Message, Pointer, ToolMessage
 from .offload import Offloader, as_pointer
 from .shorten import Shortening, older, plan_shortening
-from .stubs import read_stub
+from .stubs import image_stub, read_stub
 from .tokens import Counter
 
 Spared = Callable[[ToolMessage], bool]
@@ -79,7 +79,7 @@ def _candidates(messages: Sequence[Message], keep: int, counter: Counter, spared
         if not isinstance(message, ToolMessage) or spared(message):
             continue
         for block, content in enumerate(message.content):
-            tokens = counter.about(shown(content))
+            tokens = counter.block(content)
             if tokens >= LEAST:
                 old = message.id not in stale
                 saved = tokens - _POINTER - (0 if PATH in message.log else PREVIEW)
@@ -127,11 +127,15 @@ def point(candidate: Candidate, offloader: Offloader) -> OffloadedBlock:
     return OffloadedBlock(message=message.id, block=candidate.block, pointer=pointer, why=candidate.why)
 
 
-def stand_in(message: ToolMessage, block: Text | Pointer, offloader: Offloader, *, stale: bool = False) -> Pointer:
+def stand_in(message: ToolMessage, block: Content, offloader: Offloader, *, stale: bool = False) -> Pointer:
     """A short pointer for a block of a result. Raises `StorageError`."""
     path = message.log.get(PATH)
     if isinstance(block, Pointer):
         return offloader.shorter(block, message.tool)
+    if isinstance(block, Image):
+        path, tokens = offloader.storage.shown(block.name), offloader.counter.block(block)
+        shown = image_stub(block.shown, path)
+        return Pointer(path=path, sha256=block.sha256, bytes=block.bytes, lines=0, tokens=tokens, shown=shown)
     if isinstance(path, str) and ADDED not in message.log:
         lines = lines_of(message)
         text = read_stub(path, lines, message=message.id, stale=stale)

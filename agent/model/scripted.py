@@ -15,7 +15,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from ...context.entries import Usage
-from ...context.messages import AssistantMessage, Message, Part, Reasoning, Text, ToolCall, text_of
+from ...context.images import image_tokens
+from ...context.messages import AssistantMessage, Image, Message, Part, Reasoning, Text, ToolCall, text_of
 from ..errors import (
     AuthError,
     BadRequestError,
@@ -289,7 +290,9 @@ def text_at(place: str, request: ModelRequest) -> str:
 
 def tokens(request: ModelRequest) -> int:
     """The size of the request, one token for each four bytes of its text: scripts need no tokenizer."""
-    return _tokens(text_at("request", request))
+    blocks = (block for m in request.messages if not isinstance(m, AssistantMessage) for block in m.content)
+    pictures = sum(image_tokens(block.width, block.height) for block in blocks if isinstance(block, Image))
+    return _tokens(text_at("request", request)) + (pictures if request.image else 0)
 
 
 def _tokens(text: str) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
 from ...context.entries import Usage
-from ...context.messages import Message, Part, StopReason
+from ...context.messages import Image, Message, Part, StopReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class ModelRequest:
     purpose: Literal["turn", "summary"] = "turn"
     position: int = 0
     """How many answers of this purpose the session's log already holds; scripts find their place by it."""
+    image: Callable[[Image], bytes | None] | None = None
+    """Gives an image's data, or None where its file is gone; None for models that see no images."""
     session: str = ""
     """The session's id: providers that route by a cache key get it."""
 

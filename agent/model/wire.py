@@ -6,13 +6,25 @@ and kept: a turn costs what is new, and each request begins with the bytes of th
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
-from ...context.messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage, UserMessage, clean, text_of
+from ...context.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    clean,
+    text_of,
+)
 from ...context.tokens import Returned
 from .kept import Kept
 from .quirks import Profile, vendor_of
@@ -23,6 +35,7 @@ Form = dict[str, Any]
 
 INTERRUPTED = "(interrupted: there is no result)"
 NO_OUTPUT = "(no output)"
+OF_RESULTS = "Images of the results above:"
 BRIDGE = "OK."
 """The short answer between a tool's result and a user's message, where a provider wants one."""
 
@@ -35,6 +48,15 @@ _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What one message says."""
+
+    form: Form
+    images: list[Form]
+    """Parts to be shown after the results among which this one stands."""
+
+
 class Wire:
     """Writes the requests to one model, and keeps the forms of messages and tools between them."""
 
@@ -42,12 +64,14 @@ class Wire:
         """`model` is the name that the provider knows."""
         self._model = model
         self._profile = profile
-        self._messages = Kept(self._message)
+        self._messages = Kept(self._said)
+        self._image: Callable[[Image], bytes | None] | None = None
         self._tools = Kept(_tool)
 
     def body(self, request: ModelRequest) -> Form:
         """The whole body. Parts of it are shared with other bodies: do not change them."""
         profile = self._profile
+        self._image = request.image
         body: Form = {"model": self._model, "messages": self._conversation(request), "stream": True}
         if profile.usage_option:
             body["stream_options"] = {"include_usage": True}
@@ -74,7 +98,8 @@ class Wire:
 
     def _conversation(self, request: ModelRequest) -> list[Form]:
         """System prompt and messages in an order that every provider takes, with marks where they are used."""
-        forms = _ordered(filter(None, self._messages.of(request.messages)), bridge=self._profile.bridge_user)
+        said = [one for one in self._messages.of(request.messages) if one.form]
+        forms = _ordered(said, bridge=self._profile.bridge_user)
         if request.system.strip():
             forms.insert(0, {"role": "system", "content": self._content(clean(request.system))})
         if self._profile.cache_marks != "none":
@@ -85,6 +110,22 @@ class Wire:
     def _content(self, text: str) -> object:
         """A text as content: in one part where marks are used, so that a mark changes nothing else."""
         return [{"type": "text", "text": text}] if self._profile.cache_marks != "none" else text
+
+    def _said(self, message: Message) -> _Said:
+        """One message, and the images that a tool's result brought: no provider takes them all in a result."""
+        images = [] if isinstance(message, AssistantMessage) else self._images(message)
+        form = self._message(message)
+        if images and isinstance(message, UserMessage):
+            return _Said(form=form | {"content": [*_parts(form["content"]), *images]}, images=[])
+        return _Said(form=form, images=images)
+
+    def _images(self, message: UserMessage | ToolMessage) -> list[Form]:
+        """The parts that hold a message's images, as far as they are to be shown and still there."""
+        image = self._image
+        blocks = [block for block in message.content if isinstance(block, Image)] if image else []
+        found = [(block.media, data) for block in blocks if image and (data := image(block))]
+        urls = (f"data:{media};base64,{base64.b64encode(data).decode()}" for media, data in found)
+        return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
 
     def _message(self, message: Message) -> Form:
         """The form of one message; empty where it says nothing."""
@@ -201,23 +242,36 @@ def _marked_tools(tools: list[Form]) -> list[Form]:
     return [*tools[:-1], tools[-1] | {"cache_control": _MARK}]
 
 
-def _ordered(forms: Iterable[Form], *, bridge: bool) -> list[Form]:
-    """`forms` with adjacent user messages merged, each call answered directly, no result without its call."""
+def _ordered(said: Iterable[_Said], *, bridge: bool) -> list[Form]:
+    """The forms with adjacent user messages merged, each call answered directly, no result without its call."""
     ordered: list[Form] = []
     waiting: dict[str, None] = {}
-    for form in forms:
+    images: list[Form] = []
+    for one in said:
+        form = one.form
         if form["role"] == "tool" and form["tool_call_id"] in waiting:
             del waiting[form["tool_call_id"]]
             ordered.append(form)
+            images += one.images
             continue
         _close(ordered, waiting)
+        _show(ordered, images, bridge=bridge)
         if form["role"] == "assistant":
             ordered.append(form)
             waiting = {call["id"]: None for call in form.get("tool_calls", ())}
         else:  # a user's message, or a result whose call has left: what it says is kept
             _add_user(ordered, form["content"], bridge=bridge)
+            images += one.images
     _close(ordered, waiting)
+    _show(ordered, images, bridge=bridge)
     return ordered
+
+
+def _show(ordered: list[Form], images: list[Form], *, bridge: bool) -> None:
+    """Says in the user's place what results have brought of images."""
+    if images:
+        _add_user(ordered, [{"type": "text", "text": OF_RESULTS}, *images], bridge=bridge)
+        images.clear()
 
 
 def _add_user(ordered: list[Form], content: object, *, bridge: bool) -> None:

@@ -13,6 +13,7 @@ from ..backends.protocol import Backend, FileInfo
 from ..runtime import ToolRuntime
 from ..tool import ToolResult, tool
 from .answers import answering, count, failure
+from .images import read_image
 from .limits import SAFETY, fitting
 from .pages import BOM, COUNT_LIMIT, Page, Row, count_lines, line_length, line_start, read_page
 
@@ -83,6 +84,8 @@ async def read_file(
     head = await backend.read(path, size=_SNIFF)
     if info is None or seen is None:
         return failure(f"{path} was removed in this moment.")
+    if image := await read_image(path, info, head, runtime):
+        return image
     if kind := _not_text(head):
         return ToolResult(text=f"{info.path} is {kind} of {info.size:,} bytes; read_file reads UTF-8.", summary=kind)
     backend.memory.remember(backend.resolve(path), seen)

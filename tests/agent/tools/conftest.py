@@ -17,6 +17,7 @@ from deepagent.agent.storage import DiskStorage
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools import builtin_tools
 from deepagent.context.entries import Todo
+from deepagent.context.messages import Image
 from deepagent.context.offload import Offloader
 from deepagent.context.recall_text import Answer
 from deepagent.context.tokens import Counter
@@ -43,6 +44,11 @@ class Session:
 
     async def recall(self, ask: RecallAsk, tokens: int) -> Answer:
         return Answer(text=f"{ask.query} in {tokens} tokens", summary="no hits")
+
+    sees: bool = False
+
+    def keep_image(self, data: bytes, shown: str) -> Image:
+        raise AssertionError("this model sees none")
 
     def open_result(self, tool: str) -> ResultFile:
         storage = DiskStorage(self.folder / "project", self.folder / "twins", prefix="kept")
