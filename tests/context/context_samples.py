@@ -31,6 +31,7 @@ from deepagent.context.entries import (
 from deepagent.context.ladder import Ladder, Step
 from deepagent.context.messages import (
     AssistantMessage,
+    Image,
     Message,
     Part,
     Pointer,
@@ -150,7 +151,18 @@ pointers = st.builds(
     Pointer, path=texts, sha256=texts, bytes=counts, lines=counts, tokens=counts, shown=texts, kind=st.just("pointer")
 )
 plain = st.builds(Text, text=texts, kind=st.just("text"))
-contents = st.lists(st.one_of(plain, pointers), max_size=3).map(tuple)
+images = st.builds(
+    Image,
+    name=texts,
+    sha256=texts,
+    media=texts,
+    bytes=counts,
+    width=counts,
+    height=counts,
+    shown=texts,
+    kind=st.just("image"),
+)
+contents = st.lists(st.one_of(plain, pointers, images), max_size=3).map(tuple)
 calls = st.builds(ToolCall, id=texts, name=texts, arguments=objects, error=st.none() | texts, kind=st.just("tool_call"))
 reasonings = st.builds(Reasoning, text=texts, data=objects, kind=st.just("reasoning"))
 users = st.builds(UserMessage, id=texts, time=texts, content=contents, synthetic=st.booleans(), role=st.just("user"))
