@@ -103,7 +103,7 @@ def _ignored_notice(ignored: tuple[Path, ...], workspace: Workspace) -> tuple[st
     if not ignored:
         return ()
     names = ", ".join(str(path.relative_to(workspace.root)) for path in ignored)
-    return (f"this folder is not trusted: {names} was not applied (--trust applies it for one run)",)
+    return (f"this folder is not trusted: {names} was not applied (/trust shows and decides, --trust is for one run)",)
 
 
 def _file_layer(name: LayerName, path: Path, data: bytes | None, base: Path) -> _Layer:

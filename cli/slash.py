@@ -40,6 +40,7 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="sessions", help="all sessions of this workspace"),
     Slash(name="skills", help="skills that the model is told of", at_once=True),
     Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
+    Slash(name="trust", help="settings that this folder brings: read them, let them take effect or not"),
     Slash(name="mode", argument="[mode]", help="what runs without being asked about", at_once=True),
     Slash(name="diff", help="uncommitted changes", at_once=True),
     Slash(

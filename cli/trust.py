@@ -64,15 +64,23 @@ def is_trusted(workspace: Workspace, files: dict[Path, bytes] | None = None) -> 
 
 def trust(workspace: Workspace, files: dict[Path, bytes] | None = None) -> None:
     """Remembers that the user trusts this folder as it is now, or with the content `files`. Raises `ConfigError`."""
+    files = project_files(workspace) if files is None else files
+    _keep(workspace.user, {**_decisions(workspace.user), str(workspace.root): fingerprint(files)})
+
+
+def distrust(workspace: Workspace) -> None:
+    """Forgets the decision on this folder. Raises `ConfigError`."""
+    decisions = {path: told for path, told in _decisions(workspace.user).items() if path != str(workspace.root)}
+    _keep(workspace.user, decisions)
+
+
+def _keep(user: Path, decisions: dict[str, str]) -> None:
     import tomli_w
 
-    files = project_files(workspace) if files is None else files
-    decisions = {**_decisions(workspace.user), str(workspace.root): fingerprint(files)}
-    path = workspace.user / FILE
     try:
-        write_private(path, tomli_w.dumps({"trusted": decisions}).encode())
+        write_private(user / FILE, tomli_w.dumps({"trusted": decisions}).encode())
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{user / FILE}: cannot be written: {error.strerror}") from error
 
 
 def _decisions(user: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ from ..overview import shown_folder
 from ..slash import SLASH, Slash
 from .background import jobs
 from .by_hand import NO_MODEL, ByHand
+from .trust_screen import show_trust
 
 if TYPE_CHECKING:
     from ...agent.agent import Agent
@@ -43,6 +44,7 @@ class Actions:
             "sessions": lambda _: self._resume(""),
             "skills": self._skills,
             "memory": self._memory,
+            "trust": lambda _: show_trust(app),
             "mode": self._mode,
             "jobs": lambda argument: app.run_worker(jobs(app, argument), group="jobs", exclusive=True),
             "diff": self._diff,

@@ -224,6 +224,11 @@ class DeepagentApp(Frame):
         if self._may_change():
             self._start_over(session)
 
+    def open_again(self) -> None:
+        """The same session, by settings that are read anew."""
+        agent = self.conversation.agent
+        self.start_over(agent.session.id if agent is not None and agent.session.requests() else None)
+
     def change_model(self, name: str) -> None:
         """The same session with another model; what was said is shown again."""
         if self._may_change():

@@ -28,10 +28,12 @@ class ListScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", show=False)]
 
-    def __init__(self, title: str, lines: Iterable[str], *, diff: bool = False) -> None:
-        """With `diff`, lines that were added, removed, or say where we are have colours of their own."""
+    def __init__(self, title: str, lines: Iterable[str], *, diff: bool = False, keys: str = "") -> None:
+        """With `diff`, lines that were added, removed, or say where we are have colours of their own. `keys` are
+        those that a kind of list has besides."""
         super().__init__()
         self._title = title
+        self._keys = f"{keys}   " if keys else ""
         self._rows = list(_diff_rows(lines) if diff else (Row(line, words=True) for line in lines))
 
     def compose(self) -> ComposeResult:
@@ -40,7 +42,7 @@ class ListScreen(Screen[None]):
         yield Static(head, id="list-head")
         with VerticalScroll():
             yield Lines(self._rows)
-        yield Static(safe("↑↓ PgUp PgDn scroll   Esc back"), id="list-keys")
+        yield Static(safe(f"{self._keys}↑↓ PgUp PgDn scroll   Esc back"), id="list-keys")
 
     def on_mount(self) -> None:
         """Lets the keys scroll."""
