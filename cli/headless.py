@@ -75,7 +75,7 @@ def _prompt(options: RunOptions) -> str:
         raise UsageError("--resume needs a session's id here; `deepagent sessions` lists them")
     terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     if terminal and not options.print:
-        raise UsageError("the screen is not there yet: run it with -p, or see it with `deepagent demo`")
+        raise UsageError("this terminal cannot show the screen (TERM=dumb): run it with -p")
     if options.fork and options.session is None:
         raise UsageError("--fork needs --continue or --resume: it goes on in a copy of a session")
     try:

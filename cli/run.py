@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -32,5 +33,5 @@ def _options(argv: Sequence[str]) -> RunOptions | int:
 
 
 def _terminal() -> bool:
-    """Whether somebody sits in front of it."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    """Whether somebody sits in front of a terminal that can show the screen."""
+    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -120,3 +121,23 @@ def test_what_a_terminal_would_act_on_does_not_reach_it_through_standard_error(p
 def test_the_debug_file_may_be_full(program: Program) -> None:
     done = program.inside("-p", "hi", "-m", program.script(HELLO), "--debug", "/dev/full")
     assert (done.code, done.out, done.err) == (0, "Hello.\n", "")
+
+
+def test_a_terminal_that_shows_no_screen_is_told_of(program: Program) -> None:
+    own, terminal = pty.openpty()
+    try:
+        done = subprocess.run(
+            [DEEPAGENT],
+            cwd=program.repo,
+            env={**program.environ, "TERM": "dumb"},
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(own)
+        os.close(terminal)
+    said = b"deepagent: this terminal cannot show the screen (TERM=dumb): run it with -p\n"
+    assert (done.returncode, done.stderr) == (2, said)
