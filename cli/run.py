@@ -34,4 +34,6 @@ def _options(argv: Sequence[str]) -> RunOptions | int:
 
 def _terminal() -> bool:
     """Whether somebody sits in front of a terminal that can show the screen."""
-    return os.environ.get("TERM") != "dumb" and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    return os.environ.get("TERM") != "dumb" and all(
+        stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)
+    )
