@@ -21,6 +21,8 @@ _STEP = re.compile("(\r|\x08|(?:\x1b\\[|\x9b)[012]?K)")
 _CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ANY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What makes a line worth a look: most output has none of it."""
+_ENDS = re.compile("\r+(?=\n|\\Z)")
+"""Carriage returns at the end of a line: nothing is written over it any more."""
 _WIDE = 4_000
 """Characters of a line from which overwriting replaces it: a terminal is not that wide."""
 _PENDING = 64 * 1024
@@ -42,7 +44,7 @@ class Screen:
     @property
     def pending(self) -> str:
         """What has come of a line that is not settled yet, as far as it would be shown."""
-        return _line(self._pending)
+        return _shown(self._pending)
 
     def feed(self, data: bytes, *, end: bool = False) -> str:
         """Takes the next piece and gives what is settled; at the `end` all that is left."""
@@ -65,22 +67,18 @@ class Screen:
         cut = line.rfind("\x1b", len(line) - 64)  # an escape sequence may not be whole yet
         cut = cut if cut > 0 else len(line)
         self._pending = line[cut:]
-        return _line(line[:cut])
+        return _shown(line[:cut])
 
 
 def _shown(text: str) -> str:
+    """All at once what need not be looked at line by line: most output has neither colours nor progress bars."""
     if _ANY.search(text) is None:
         return text
-    return "\n".join(map(_line, text.split("\n")))
-
-
-def _line(line: str) -> str:
-    if line.isprintable():
-        return line
-    line = line.rstrip("\r")
-    if "\r" in line or "\x08" in line:
-        line = _overwritten(line)[0]
-    return _CONTROL.sub("", _ESCAPE.sub("", line))
+    text = _ENDS.sub("", text)
+    if "\r" in text or "\x08" in text:
+        lines = text.split("\n")
+        text = "\n".join(_overwritten(line)[0] if "\r" in line or "\x08" in line else line for line in lines)
+    return _CONTROL.sub("", _ESCAPE.sub("", text))
 
 
 def _overwritten(line: str) -> tuple[str, int]:
