@@ -44,3 +44,17 @@ async def _lags() -> AsyncGenerator[list[float]]:
         ("\033[31mred\033[0m\rover", SIZE // 10),
     ],
 )
+async def test_a_gigabyte_costs_no_memory(line: str, size: int, bench: Any, tmp_path: Path) -> None:
+    bench.shown = deque[int](maxlen=1)  # what is shown is not kept
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with _lags() as late:
+        command = f"yes '{line}' | head -c {size}; echo; echo the end"
+        result = await bench.call("execute", command=command, timeout=600)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert result.stored is not None
+    print(f"{line!r}: {result.stored.bytes:,} bytes, {grown:,} KiB, {result.log['seconds']} s, late {max(late):.3f} s")
+    path = tmp_path / "data" / "project" / result.stored.path.removeprefix("kept/")
+    assert path.stat().st_size == result.stored.bytes
+    assert result.stored.tail.endswith("the end\n")
+    assert grown < 50_000
+    assert sorted(late)[len(late) * 99 // 100] < 0.1
