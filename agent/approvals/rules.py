@@ -7,12 +7,15 @@ workspace. A pattern without `*` is exact; `\\*` is an asterisk itself. What fol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ..errors import ConfigError
-from .guard import EXACT, never_covered, program
-from .shell import ShellLine, SimpleCommand, split
+from .guard import never_covered, program
+from .shell import SimpleCommand, split
+from .suspects import suspects
+from .words import ACTIVE, UNKNOWN, glob_regex, has_pattern
 
 WILD = "\ue000"
 """What stands in a parsed pattern for a wildcard."""
@@ -21,9 +24,7 @@ _ALSO = {"write_file": frozenset({"edit_file"})}
 """Tools that a rule covers besides the one that it names."""
 _ALSO_BY_PATH = {**_ALSO, "read_file": frozenset({"grep", "glob", "ls"})}
 """The same for a rule with a path."""
-_ROUGH = re.compile(r"[;&|()`\n{}<>$\"'\\!]+")
-_SKIPPED = re.compile(r"(?:if|then|elif|else|while|until|do|time|in|[A-Za-z_]\w*=.*)\Z", re.DOTALL)
-_DEPTH = 4
+Verdict = Literal["no", "maybe", "yes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,23 +102,60 @@ def command_matches(rule: Rule, command: SimpleCommand) -> bool | str:
     return not any(loose) or never_covered(command.words, loose) or True
 
 
-def denied(rule: Rule, line: str, parsed: ShellLine) -> bool:
-    """Whether a rule that denies or asks takes anything in a line.
+def denied(rule: Rule, line: str) -> Verdict:
+    """Whether a rule that denies or asks takes anything in a line; `maybe` where that cannot be known.
 
-    Looks also behind wrappers (`sudo`, `sh -c`) and, roughly, into what was not understood; who wants to hide a command
-    from it can: it guards against mistakes, the sandbox against intent.
+    It looks behind wrappers (`sudo`, `sh -c`) and quotes, and into substitutions.
     """
     if line_matches(rule, line):
-        return True
+        return "yes"
     pattern = _words(rule)
-    if not pattern:
-        return False
-    short = "/" not in pattern[0]
-    for words in _candidates(line, parsed, _DEPTH):
-        named = (program(words[0]) if program(words[0]) == pattern[0] else words[0].rpartition("/")[2], *words[1:])
-        if _match(pattern, named if short else words) is not None:
-            return True
-    return False
+    if not pattern:  # a rule for a whole line, with wildcards
+        return "yes" if _line_fits(rule, line) else "no"
+    found = suspects(line)
+    verdict: Verdict = "maybe" if found.opaque else "no"
+    for suspect in found.commands:
+        taken = _may_match(pattern, suspect.words)
+        if taken == "yes" and suspect.certain:
+            return "yes"
+        verdict = "maybe" if taken != "no" else verdict
+    return verdict
+
+
+def _line_fits(rule: Rule, line: str) -> bool:
+    return re.fullmatch(re.escape(rule.pattern or "").replace(WILD, ".*"), line.strip(), re.DOTALL) is not None
+
+
+def _may_match(pattern: Sequence[str], words: Sequence[str]) -> Verdict:
+    """Whether a command is one that a pattern names, whatever folder its program is in."""
+    name = words[0]
+    if "/" not in pattern[0] and UNKNOWN in name:
+        return "maybe" if _begins(pattern[0], name.partition(UNKNOWN)[0].rpartition("/")[2]) else "no"
+    if "/" not in pattern[0]:
+        name = program(name) if program(name) == pattern[0] else name.rpartition("/")[2]
+    named = (name, *words[1:])
+    for place, (expected, word) in enumerate(zip(pattern, named, strict=False)):
+        if place == len(pattern) - 1 and expected == WILD:
+            break
+        if UNKNOWN in word:  # from here on it may be anything that begins like this
+            return "maybe" if _begins(expected, word.partition(UNKNOWN)[0]) else "no"
+        if not _word_fits(expected, word):
+            return "maybe" if has_pattern(word) and _becomes(word, expected) else "no"
+    return "no" if _match(pattern, named) is None else "yes"
+
+
+def _begins(expected: str, beginning: str) -> bool:
+    """Whether a word that begins so, or ends there, may be what is expected."""
+    fixed, wild, _ = expected.partition(WILD)
+    return fixed.startswith(beginning) or (bool(wild) and beginning.startswith(fixed))
+
+
+def _becomes(word: str, expected: str) -> bool:
+    """Whether a pattern of the shell may stand for what is expected."""
+    if WILD in expected:
+        fixed = re.split(f"[{''.join(ACTIVE.values())}]", word)[0]
+        return _begins(expected, fixed)
+    return re.fullmatch(glob_regex(word), expected) is not None
 
 
 def _words(rule: Rule) -> tuple[str, ...]:
@@ -138,24 +176,10 @@ def _match(pattern: Sequence[str], words: Sequence[str]) -> list[bool] | None:
     fixed = pattern[:-1] if open_ended else pattern
     if len(words) < len(fixed) or (len(words) > len(fixed) and not open_ended):
         return None
-    for expected, word in zip(fixed, words, strict=False):
-        if not re.fullmatch(re.escape(expected).replace(WILD, ".*"), word, re.DOTALL):
-            return None
+    if not all(_word_fits(expected, word) for expected, word in zip(fixed, words, strict=False)):
+        return None
     return [WILD in expected for expected in fixed] + [True] * (len(words) - len(fixed))
 
 
-def _candidates(line: str, parsed: ShellLine, depth: int) -> Iterator[Sequence[str]]:
-    """Everything in a line that may be a command."""
-    for command in parsed.commands:
-        yield command.words
-        if program(command.words[0]) in EXACT and depth:
-            yield from (command.words[at:] for at in range(1, len(command.words)))
-            for word in command.words[1:]:
-                if any(c in word for c in " ;&|\n") and word != line:
-                    yield from _candidates(word, split(word), depth - 1)
-    if parsed.doubt:
-        for piece in _ROUGH.split(line):
-            words = piece.split()
-            while words and _SKIPPED.match(words[0]):
-                words = words[1:]
-            yield from (words[at:] for at in range(len(words)) if at == 0 or program(words[0]) in EXACT)
+def _word_fits(expected: str, word: str) -> bool:
+    return re.fullmatch(re.escape(expected).replace(WILD, ".*"), word, re.DOTALL) is not None

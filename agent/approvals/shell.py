@@ -1,34 +1,59 @@
-"""Splitting a shell line into its simple commands, so that each can be held against the rules.
+"""Splitting a shell line into its simple commands and redirections, so that each can be held against the rules.
 
-Understands quotes, the operators between commands and harmless redirections. Whatever else can run something, write,
-or change what a word means is a `doubt`, and a line with a doubt is never allowed piece by piece. Nothing is expanded
-or executed. A real parser can come behind `split` without a change elsewhere.
+The structure comes from the grammar; then every byte is accounted for: it belongs to a word, which is read strictly, to
+an operator that is known, or to a gap that is blank. Whatever else can run something, write, or change what a word
+means is a `doubt`, and a line with a doubt is never allowed piece by piece. Nothing is expanded or executed.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
+from .grammar import below, parse
+from .words import Doubt, computed, decode, has_pattern, names
 
-def names(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(text.split())
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
+RESERVED = names("! [[ ]] { } case coproc do done elif else esac fi for function if in select then time until while")
+DEVICES = names("/dev/null /dev/stdout /dev/stderr")
+"""What may be redirected to or from without a file being touched."""
+_STRUCTURE = names(
+    """program list pipeline redirected_statement negated_command subshell compound_statement if_statement elif_clause
+    else_clause while_statement do_group"""
+)
+"""Parts of the grammar that are understood; of all others only `command` and `file_redirect` are, and comments."""
+_OPERATORS = names("&& || | |& ; &") | {"\n"}
+_OPENS = names("( { ! if elif else then while until do")
+"""A command follows them."""
+_CLOSES = names(") } fi done")
+"""No word follows them."""
+_WRITES = names("> >> >| &> &>>")
+_DUPLICATES = names(">& <&")
+_SAID = {
+    "for_statement": "a loop over words",
+    "c_style_for_statement": "a loop that counts",
+    "case_statement": "the shell's word `case`",
+    "function_definition": "a function",
+    "variable_assignment": "a variable set for a command",
+    "variable_assignments": "variables that are set",
+    "declaration_command": "variables that are declared",
+    "unset_command": "variables that are unset",
+    "test_command": "a test in brackets",
+    "heredoc_redirect": "a here-document",
+    "herestring_redirect": "a here-string",
+}
+"""What a part of the grammar that is not understood is called."""
+_BLANK = re.compile(r"(?:[ \t\n]+(?:\\\n)*)*")
+_JOINED = re.compile(r"(?:\\\n)*")
+_DESCRIPTOR = re.compile(r"[0-9]{1,2}", re.ASCII)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[.*\])?\+?=", re.DOTALL)
 
-_RESERVED = names("! [[ ]] { } case coproc do done elif else esac fi for function if in select then time until while")
-_END = r"(?=[ \t\n;&|]|\Z)"
-_HARMLESS = re.compile(rf"(?:[0-9]*>&[0-9]+|(?:[0-9]*|&)>>?[ \t]*/dev/null|[0-9]*<[ \t]*/dev/null){_END}")
-"""Redirections that touch no file: to another stream, to nowhere, from nowhere."""
-_OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|\||&|\n")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[.*\])?\+?=")
-_EXPANDS = re.compile(r"\$[\w{(\[@*#?$!'\"-]", re.ASCII)
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
-ACTIVE = {"*": "\ue001", "?": "\ue002", "[": "\ue003", "~": "\ue004"}
-"""What stands in a word for a character that the shell expands, so that `rm '*'` and `rm *` stay two things."""
-
-_PATTERNS = frozenset(ACTIVE[c] for c in "*?[")
+Kind = Literal["word", "operator", "open", "close", "redirect", "comment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +61,18 @@ class SimpleCommand:
     """A program and its arguments."""
 
     words: tuple[str, ...]
-    """Without quotes; characters that the shell would expand as `ACTIVE` has them."""
+    """Without quotes; what the shell would expand as `words.ACTIVE` has it."""
     text: str
     """As it was written, without redirections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirection:
+    """A file that the shell opens for a command."""
+
+    kind: Literal["read", "write"]
+    target: str
+    """The path, without quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,157 +81,210 @@ class ShellLine:
 
     commands: tuple[SimpleCommand, ...]
     """As far as they were understood."""
+    redirections: tuple[Redirection, ...] = ()
+    """Those that touch a file, as far as they were understood."""
     doubt: str = ""
     """What of the line is not understood, for a person; empty if all is."""
 
 
-def opens_with_pattern(word: str) -> bool:
-    """The shell may make any word of it, an option too."""
-    return word[:1] in _PATTERNS
-
-
-def written(word: str) -> str:
-    """A word as a person wrote it, but for its quotes."""
-    return word.translate({ord(sign): c for c, sign in ACTIVE.items()})
-
-
-class _Doubt(Exception):
-    """The line holds something that is not understood; the text says what."""
-
-
+@lru_cache(maxsize=512)
 def split(line: str, *, known: str = "") -> ShellLine:
-    """The simple commands of a line; `known` are characters of private use that may stand in it."""
-    reader = _Reader(text=line, known=f" \t\n{known}")
+    """What a line consists of; `known` are characters of private use that may stand in it."""
+    reader = _Reader(line.encode("utf-8", "replace"))
+    doubt = ""
     try:
-        reader.read()
-    except _Doubt as doubt:
-        return ShellLine(commands=tuple(reader.commands), doubt=str(doubt))
-    return ShellLine(commands=tuple(reader.commands))
+        reader.read(parse(line, known=known))
+    except Doubt as found:
+        doubt = str(found)
+    return ShellLine(commands=tuple(reader.commands), redirections=tuple(reader.redirections), doubt=doubt)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """A stretch of the line that the grammar took as one thing. Positions are bytes."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
 class _Reader:
-    text: str
-    known: str
-    at: int = 0
-    commands: list[SimpleCommand] = field(default_factory=list[SimpleCommand])
-    words: list[str] = field(default_factory=list[str])
-    raw: list[str] = field(default_factory=list[str])
-    pending: bool = False
-    """The last operator wants a command after it."""
+    """Goes through the atoms of a line and makes commands of them."""
 
-    def read(self) -> None:
-        if any(c not in self.known and unicodedata.category(c) in _UNSEEN for c in self.text):
-            raise _Doubt("a character that cannot be seen")
-        while self.at < len(self.text):
-            self._step()
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self.commands: list[SimpleCommand] = []
+        self.redirections: list[Redirection] = []
+        self._words: list[tuple[int, int]] = []
+        self._redirect: tuple[str, str] | None = None
+        """Descriptor and operator of a redirection that waits for its word."""
+        self._redirected = False
+        """The command that is being read has a redirection."""
+        self._closed = False
+        """A group has ended: only redirections and operators may follow."""
+
+    def read(self, root: Node) -> None:
+        """Reads the whole line. Raises `Doubt`."""
+        if root.has_error:
+            raise Doubt("something that cannot be read as a command")
+        at = 0
+        atoms = list(_merged(_atoms(root), self._source))
+        for atom in atoms:
+            self._check_gap(at, atom)
+            self._take(atom)
+            at = atom.end
+        self._check_gap(at, _Atom("comment", len(self._source), len(self._source)))
         self._finish("")
-        if self.pending:
-            raise _Doubt("an end where a command is missing")
 
-    def _step(self) -> None:
-        """Reads what begins where no word has begun."""
-        text, at = self.text, self.at
-        if text[at] in " \t":
-            self.at += 1
-        elif text.startswith("\\\n", at):
-            self.at += 2
-        elif text[at] == "#":
-            end = text.find("\n", at)
-            self.at = end if end >= 0 else len(text)
-        elif redirection := _HARMLESS.match(text, at):
-            self.at = redirection.end()
-        elif operator := _OPERATOR.match(text, at):
-            self.at = operator.end()
-            self._finish(operator[0])
-        else:
-            word = "".join(iter(self._piece, None))
-            self.words.append(word)
-            self.raw.append(text[at : self.at])
+    def _text(self, start: int, end: int) -> str:
+        return self._source[start:end].decode("utf-8", "replace")
+
+    def _check_gap(self, start: int, atom: _Atom) -> None:
+        """What lies between two atoms must be blank; a line break in it ends a command."""
+        gap = self._text(start, atom.start)
+        if not _BLANK.fullmatch(gap):
+            raise Doubt("something between two words that is not understood")
+        if "\n" in gap.replace("\\\n", ""):
+            self._finish("\n")
+
+    def _take(self, atom: _Atom) -> None:
+        text = self._text(atom.start, atom.end)
+        if self._redirect and atom.kind != "word":
+            raise Doubt("a redirection to nowhere")
+        match atom.kind:
+            case "word" if self._redirect:
+                self._redirect_to(text)
+            case "word":
+                if self._closed:
+                    raise Doubt("a word after a group")
+                self._words.append((atom.start, atom.end))
+            case "operator":
+                self._finish(text)
+            case "open":
+                self._open(text, atom)
+            case "close":
+                self._close(text)
+            case "redirect":
+                self._begin_redirection(text, atom)
+            case "comment":
+                if atom.start and self._text(atom.start - 1, atom.start) not in " \t\n;":
+                    raise Doubt("`#` where it is not clear what it means")
+
+    def _open(self, text: str, atom: _Atom) -> None:
+        if self._words or self._closed or self._redirected:
+            raise Doubt(f"`{text}` within a command")
+        following = self._text(atom.end, atom.end + 1)
+        if text != "(" and following not in (" ", "\t", "\n"):
+            raise Doubt(f"`{text}` at the beginning of a word")
+        if text == "(" and "(" in (following, self._text(atom.start - 1, atom.start) if atom.start else ""):
+            raise Doubt("`((`")
+
+    def _close(self, text: str) -> None:
+        if text == ")":
+            self._finish("")
+        elif self._words or self._closed or self._redirected:
+            raise Doubt(f"`{text}` within a command")
+        self._closed = True
+
+    def _begin_redirection(self, text: str, atom: _Atom) -> None:
+        operator = text.lstrip("0123456789")
+        number = text[: len(text) - len(operator)]
+        before = self._text(atom.start - 1, atom.start) if atom.start else "\n"
+        if operator not in _WRITES | _DUPLICATES | {"<"} or (number and not _DESCRIPTOR.fullmatch(number)):
+            raise Doubt("a redirection that is not understood")
+        if number and before not in " \t\n;&|()":
+            raise Doubt("a number before a redirection")
+        self._redirect, self._redirected = (number, operator), True
+
+    def _redirect_to(self, raw: str) -> None:
+        assert self._redirect
+        (number, operator), self._redirect = self._redirect, None
+        target = decode(raw)
+        if not target or computed(target):
+            raise Doubt("a redirection to a place that the shell computes")
+        if operator in _DUPLICATES and _DESCRIPTOR.fullmatch(target) and raw == target:
+            return
+        if operator in _DUPLICATES and (operator == "<&" or number or target.endswith("-")):
+            raise Doubt("a redirection that is not understood")
+        if target not in DEVICES:
+            kind = "read" if operator == "<" else "write"
+            self.redirections.append(Redirection(kind=kind, target=target))
 
     def _finish(self, operator: str) -> None:
-        """Ends a command."""
-        if self.words:
-            if self.words[0] in _RESERVED:
-                raise _Doubt(f"the shell's word `{self.words[0]}`")
-            if _ASSIGNMENT.match(self.words[0]):
-                raise _Doubt("a variable set for a command")
-            if any(sign in self.words[0] for sign in _PATTERNS):
-                raise _Doubt("a program named by a pattern")
-            self.commands.append(SimpleCommand(words=tuple(self.words), text=" ".join(self.raw)))
-            self.words, self.raw = [], []
-            self.pending = operator in {"&&", "||", "|", "|&"}
-        elif operator not in {"", "\n"}:
-            raise _Doubt(f"`{operator}` where a command is missing")
+        """Ends a command, or what stands in the place of one."""
+        if self._redirect:
+            raise Doubt("a redirection to nowhere")
+        if self._words:
+            self.commands.append(self._command())
+        elif self._redirected and not self._closed:
+            raise Doubt("a redirection without a command")
+        elif not self._closed and operator not in {"", "\n"}:
+            raise Doubt(f"`{operator}` where a command is missing")
+        self._words, self._redirected, self._closed = [], False, False
 
-    def _piece(self) -> str | None:
-        """The next piece of a word, or None where the word ends."""
-        text, at = self.text, self.at
-        c = text[at : at + 1]
-        match c:
-            case "" | " " | "\t" | "\n":
-                return None
-            case ";" | "&" | "|":
-                if _OPERATOR.match(text, at):
-                    return None
-                raise _Doubt(f"`{text[at : at + 2]}`")
-            case "<" | ">":
-                if _HARMLESS.match(text, at):
-                    return None
-                raise _Doubt("a redirection or a here-document")
-            case "'":
-                return self._single_quoted()
-            case '"':
-                self.at += 1
-                return "".join(iter(self._quoted_piece, None))
-            case "\\":
-                return self._escaped()
-            case "{" if text.startswith("{}", at):
-                self.at += 2
-                return "{}"
-            case "(" | ")" | "{" | "}":
-                raise _Doubt(f"`{c}` (a group, a function or an expansion)")
-            case _:
-                self._check_expansion()
-                self.at += 1
-                return ACTIVE.get(c, c)
+    def _command(self) -> SimpleCommand:
+        raw = [self._text(*place) for place in self._words]
+        first = raw[0].replace("\\\n", "")
+        words = tuple(map(decode, raw))
+        if first in RESERVED:
+            raise Doubt(f"the shell's word `{first}`")
+        if _ASSIGNMENT.match(first):
+            raise Doubt("a variable set for a command")
+        if has_pattern(words[0]):
+            raise Doubt("a program named by a pattern")
+        return SimpleCommand(words=words, text=" ".join(raw))
 
-    def _single_quoted(self) -> str:
-        end = self.text.find("'", self.at + 1)
-        if end < 0:
-            raise _Doubt("a quote that is not closed")
-        inner, self.at = self.text[self.at + 1 : end], end + 1
-        return inner
 
-    def _quoted_piece(self) -> str | None:
-        """The next piece within double quotes, or None at their end."""
-        c = self.text[self.at : self.at + 1]
-        if not c:
-            raise _Doubt("a quote that is not closed")
-        if c == "\\":
-            following = self.text[self.at + 1 : self.at + 2]
-            return self._escaped() if following in {"$", "`", '"', "\\", "\n"} else self._literal("\\")
-        if c == '"':
-            self.at += 1
-            return None
-        if self.text.startswith('$"', self.at):  # a dollar before the end is one
-            return self._literal("$")
-        self._check_expansion()
-        return self._literal(c)
+def _atoms(root: Node) -> Iterator[_Atom]:
+    """The atoms of a tree, in order. Raises `Doubt` at the first part that is not understood."""
+    skipped = -1
+    for node, _ in below(root):
+        if node.start_byte < skipped:
+            continue  # within a word
+        if node.type in _STRUCTURE or node.type in ("command", "file_redirect"):
+            continue
+        atom = _atom(node)
+        if atom is not None:
+            skipped = atom.end
+            yield atom
 
-    def _literal(self, c: str) -> str:
-        self.at += 1
-        return c
 
-    def _escaped(self) -> str:
-        following = self.text[self.at + 1 : self.at + 2]
-        if not following:
-            raise _Doubt("a backslash at the end")
-        self.at += 2
-        return "" if following == "\n" else following
+def _atom(node: Node) -> _Atom | None:
+    parent = node.parent.type if node.parent else ""
+    start, end = node.start_byte, node.end_byte
+    if node.type == "file_descriptor":
+        following = node.next_sibling
+        if following is None or following.start_byte != end:
+            raise Doubt("a number before a redirection")
+        return _Atom("redirect", start, following.end_byte)
+    if node.type == "comment":
+        return _Atom("comment", start, end)
+    if node.type in _SAID:
+        raise Doubt(_SAID[node.type])
+    if parent in ("command", "file_redirect") and node.is_named:
+        return _Atom("word", start, end)
+    if parent == "file_redirect":
+        return _Atom("redirect", start, end)
+    if parent == "command" and node.type in ("$", "==", "=~"):
+        return _Atom("word", start, end)
+    kinds: tuple[tuple[Kind, frozenset[str]], ...] = (("operator", _OPERATORS), ("open", _OPENS), ("close", _CLOSES))
+    for kind, texts in kinds:
+        if not node.is_named and node.type in texts and parent in _STRUCTURE:
+            return _Atom(kind, start, end)
+    raise Doubt(f"`{node.type}`" if not node.is_named else f"a part of the shell's grammar ({node.type})")
 
-    def _check_expansion(self) -> None:
-        if self.text[self.at] == "`":
-            raise _Doubt("a command in backticks")
-        if _EXPANDS.match(self.text, self.at):
-            raise _Doubt("an expansion (`$…`)")
+
+def _merged(atoms: Iterator[_Atom], source: bytes) -> Iterator[_Atom]:
+    """Words with nothing between them, or only a line break that does not count, are one."""
+    held: _Atom | None = None
+    for atom in atoms:
+        if held and held.kind == atom.kind == "word":
+            gap = source[held.end : atom.start].decode("utf-8", "replace")
+            if _JOINED.fullmatch(gap):
+                held = _Atom("word", held.start, atom.end)
+                continue
+        if held:
+            yield held
+        held = atom
+    if held:
+        yield held

@@ -1,6 +1,6 @@
 """Approvals around tools: what is allowed runs, what is denied is answered, and what is neither is asked about.
 
-The rules are in `agent.approvals`. Without anybody to ask, asking is denying, and the answer names the rule that would
+The rules are in `agent.approvals`. Without anybody to ask, asking is denying, and the answer names the rules that would
 allow the call.
 """
 
@@ -8,26 +8,54 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
+
+from pydantic import JsonValue
 
 from ...context.messages import ToolCall
-from ..approvals.policy import Decision, Policy, subject_of
-from ..approvals.rules import parse_rules, rule_text
+from ..approvals.decision import Decision
+from ..approvals.edited import changes
+from ..approvals.policy import Policy, subject_of
+from ..approvals.rules import parse_rules
 from ..backends.protocol import Backend, BackendError
 from ..config import PermissionMode
 from ..events import Approval, ApprovalAsked, Denied
+from ..sandbox.bounds import Grant
 from ..tool import Tool, ToolResult
 from .base import Middleware, RunState, RunStopped, ToolHandler
+
+UNANSWERED = "nobody answered the question whether it may run"
+"""Why a call did not run whose question was withdrawn: nobody said no."""
+_READING = Grant(reading=True)
 
 
 class Approvals(Middleware):
     """Asks before it lets a tool run."""
 
-    def __init__(self, policy: Policy, backend: Backend, *, interactive: bool) -> None:
-        """`interactive`: somebody watches the events and answers `ApprovalAsked`."""
-        self._policy = policy
+    def __init__(
+        self,
+        policy: Policy,
+        backend: Backend,
+        *,
+        interactive: bool,
+        root: Path | None = None,
+        confined: Callable[[], bool] = lambda: False,
+        origin: str = "",
+    ) -> None:
+        """`interactive`: somebody watches the events and answers `ApprovalAsked`.
+
+        `root` is the workspace; `confined` says whether a sandbox can keep a command from writing and from the network;
+        `origin` names a sub-agent in its questions.
+        """
+        self._root = os.path.realpath(root) if root is not None else None
+        self._policy = replace(policy, resolve=self._resolve)
         self._backend = backend
         self._interactive = interactive
+        self._confined = confined
+        self._origin = origin
         self._turn = asyncio.Lock()
         self._denied: dict[str, int] = {}
         """Calls that were denied, and in which of the run's answers first: in the same one it is no repetition."""
@@ -52,31 +80,97 @@ class Approvals(Middleware):
     async def wrap_tool(self, run: RunState, call: ToolCall, tool: Tool | None, handle: ToolHandler) -> ToolResult:
         if tool is None or call.error is not None:
             return await handle(call)
+        if tool.access == "execute":
+            await asyncio.to_thread(self._confined)  # the first time, that takes a moment
         try:
-            subject = subject_of(call, tool, self._backend.resolve)
+            decision = self._decide(call, tool)
         except BackendError:
             return await handle(call)  # it fails for the same reason, in the tool's own words
-        decision = self._policy.decide(call, tool, subject)
         if decision.kind == "ask" and self._interactive:
-            decision = await self._ask(run, call, decision)
+            return await self._ask(run, call, tool, handle)
         if decision.kind == "allow":
-            return await handle(call)
-        rule = decision.rule if len(decision.rules) < 2 else rule_text(call.name, subject)  # one rule for a whole line
-        return self._deny(run, call, decision, rule)
+            return await self._run(run, call, decision, handle)
+        return self._deny(run, call, decision)
 
-    async def _ask(self, run: RunState, call: ToolCall, decision: Decision) -> Decision:
-        """One question at a time, in the order of the calls."""
+    def _decide(self, call: ToolCall, tool: Tool) -> Decision:
+        """The decision by the rules. Raises `BackendError` for a path that cannot be reached."""
+        subject = subject_of(call, tool, self._backend.resolve)
+        confined = tool.access == "execute" and self._confined()
+        return self._policy.decide(call, tool, subject, confined=confined)
+
+    def _resolve(self, path: str) -> str:
+        """What a path in a shell line is called in rules, also where no tool of ours reaches it."""
+        try:
+            return self._backend.resolve(path)
+        except BackendError:
+            if self._root is None or "\0" in path:
+                return os.path.normpath(path)
+        real = os.path.realpath(os.path.join(self._root, self._backend.resolve("."), path))  # noqa: PTH118 - it may be absolute
+        return ".." if f"{self._root}/".startswith(f"{real.rstrip('/')}/") else real
+
+    async def _run(self, run: RunState, call: ToolCall, decision: Decision, handle: ToolHandler) -> ToolResult:
+        if decision.reading:
+            run.grants[call.id] = _READING
+        return await handle(call)
+
+    async def _ask(self, run: RunState, call: ToolCall, tool: Tool, handle: ToolHandler) -> ToolResult:
+        """Asks one question at a time, in the order of the calls, unless an answer to an earlier one decides it."""
         async with self._turn:
-            answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
-            run.emit(ApprovalAsked(call=call, rule=decision.rule, answer=answer))
-            approval = await _answered(answer)
-        if approval.allowed:
-            return Decision(kind="allow", rules=decision.rules, reason=approval.reason)
-        return Decision(kind="deny", rules=decision.rules, reason=approval.reason or "the user said no")
+            decision = self._decide(call, tool)
+            approval = await self._answer(run, call, decision) if decision.kind == "ask" else None
+        if approval is None:
+            return await self._act(run, call, decision, handle)
+        if approval.answer:
+            return ToolResult(text=f"Not run: the user answered instead: {approval.answer}", summary="answered")
+        if not approval.allowed:
+            reason = approval.reason or "the user said no"
+            return self._deny(run, call, Decision(kind="deny", rules=decision.rules, reason=reason))
+        if approval.grant is not None:
+            run.grants[call.id] = approval.grant
+        if approval.arguments is None or dict(approval.arguments) == dict(call.arguments):
+            return await handle(call)
+        return await self._run_edited(run, call, approval.arguments, tool, handle)
 
-    def _deny(self, run: RunState, call: ToolCall, decision: Decision, rule: str) -> ToolResult:
+    async def _act(self, run: RunState, call: ToolCall, decision: Decision, handle: ToolHandler) -> ToolResult:
+        if decision.kind == "allow":
+            return await self._run(run, call, decision, handle)
+        return self._deny(run, call, decision)
+
+    async def _answer(self, run: RunState, call: ToolCall, decision: Decision) -> Approval:
+        answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+        asked = ApprovalAsked(
+            call=call,
+            rules=decision.rules,
+            reason=decision.reason,
+            warning=decision.warning,
+            origin=self._origin,
+            answer=answer,
+        )
+        run.emit(asked)
+        return await answered(answer)
+
+    async def _run_edited(
+        self, run: RunState, call: ToolCall, arguments: Mapping[str, JsonValue], tool: Tool, handle: ToolHandler
+    ) -> ToolResult:
+        """Runs what the person made of a call; the model is told, so that it does not take it for its own."""
+        edited = replace(call, arguments=dict(arguments))
+        try:
+            decision = self._decide(edited, tool)
+        except BackendError:
+            decision = Decision(kind="allow", reason="it fails in the tool's own words")
+        told = f"The user changed this call before it ran.\n{changes(call.arguments, arguments)}"
+        if decision.kind == "deny":
+            denied = self._deny(run, call, decision)
+            return replace(denied, text=f"{denied.text}\n\n{told}")
+        result = await handle(edited)
+        return replace(result, text=f"{told}\n\n{result.text}")
+
+    def _deny(self, run: RunState, call: ToolCall, decision: Decision) -> ToolResult:
         run.denied = True
-        run.emit(Denied(call=call, rule=rule, reason=decision.reason))
+        run.emit(Denied(call=call, rules=decision.rules, reason=decision.reason))
+        if decision.reason == UNANSWERED:
+            text = f"Not allowed: {UNANSWERED}. Go on without it, or say what you need and why."
+            return ToolResult(text=text, summary="unanswered", is_error=True)
         key = json.dumps([call.name, dict(call.arguments)], sort_keys=True)
         if self._denied.setdefault(key, run.turns) < run.turns:
             self._stop = f"{call.name} was called again after it had been denied: {decision.reason}"
@@ -86,12 +180,12 @@ class Approvals(Middleware):
         return ToolResult(text=text, summary="denied", is_error=True)
 
 
-async def _answered(answer: asyncio.Future[Approval]) -> Approval:
-    """The answer; whoever cancels the question alone, and not the run, says no."""
+async def answered(answer: asyncio.Future[Approval]) -> Approval:
+    """The answer; who cancels the question alone, and not the run, has not said no."""
     try:
         return await answer
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return Approval(allowed=False, reason="nobody answered")
+        return Approval(allowed=False, reason=UNANSWERED)
