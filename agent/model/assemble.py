@@ -5,12 +5,13 @@ Both lanes use it. Where chunks come from is the lanes' business; what errors me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from ...context.messages import AssistantMessage, Part, StopReason, Text, clean
+from ...context.messages import AssistantMessage, Part, StopReason, Text, ToolCall, clean
 from ..errors import BrokenStreamError, ServerError
 from .calls import CallAssembler
+from .fit import missing
 from .reasoning import ReasoningAssembler
 from .translate import Origin, stream_error
 from .types import Completed, Delta, ModelRequest, TextDelta
@@ -35,10 +36,11 @@ _FAILED = frozenset({"error", "insufficient_system_resource", "abort", "malforme
 class StreamAssembler:
     """Takes the chunks of one answer, gives back deltas, and at the end the whole answer."""
 
-    def __init__(self, request: ModelRequest, origin: Origin) -> None:
-        """`origin` is for the texts of errors."""
+    def __init__(self, request: ModelRequest, origin: Origin, *, limit: int | None = None) -> None:
+        """`origin` is for the texts of errors; `limit` (tokens) cuts the answer."""
         self._request = request
         self._origin = origin
+        self._limit = limit
         self._text: list[str] = []
         self._reasoning = ReasoningAssembler()
         self._calls = CallAssembler()
@@ -126,10 +128,16 @@ class StreamAssembler:
         if (text := clean("".join(self._text))).strip():
             parts.append(Text(text=text))
         stop = _STOPS.get(reason) or ("tool_calls" if calls else "end")
-        limit = self._request.max_output
-        if limit and usage and usage.output >= limit and any(call.error or not call.arguments for call in calls):
+        if usage and self._is_cut(usage.output, calls):
             stop = "length"  # some providers hide that the limit cut a call
         return Completed(content=(*parts, *calls), stop=stop, usage=usage, cost=cost_of(self._usage), model=self._model)
+
+    def _is_cut(self, output: int, calls: Sequence[ToolCall]) -> bool:
+        """Whether the limit cut the calls: it was just reached, or it was passed and a call is not whole."""
+        if not self._limit or output < self._limit or not calls:
+            return False
+        takes = {tool.name: tool.parameters for tool in self._request.tools}
+        return output == self._limit or any(c.error or missing(c.arguments, takes.get(c.name, {})) for c in calls)
 
 
 def _ids(request: ModelRequest) -> frozenset[str]:

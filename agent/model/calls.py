@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from secrets import token_hex
 from typing import Any, cast
 
@@ -41,21 +42,23 @@ class _Call:
     @property
     def raw(self) -> object:
         """The arguments as they came so far."""
-        return "".join(self.written) if self.given is None else self.given
+        if self.given is not None:
+            return self.given
+        text, last = "".join(self.written), self.written[-1] if self.written else ""
+        return last if not _is_whole(text) and _is_whole(last) and self._is_repeated else text
+
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether the last piece says everything again, as some servers do at the end or with each piece."""
+        *before, last = self.written
+        return "".join(before) == last or all(now.startswith(then) for then, now in pairwise(self.written))
 
     @property
     def whole(self) -> bool:
         """Whether the arguments are complete: nothing more can belong to them."""
         if self.given is not None:
             return True
-        text = "".join(self.written)
-        if not text.rstrip().endswith("}"):
-            return False
-        try:
-            json.loads(text)
-        except ValueError:
-            return False
-        return True
+        return _is_whole("".join(self.written))
 
 
 class CallAssembler:
@@ -109,6 +112,16 @@ class CallAssembler:
             if call.fields:
                 fields[call_id] = call.fields
         return tuple(calls), fields
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a JSON object."""
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _index(piece: Piece) -> int | None:

@@ -174,8 +174,9 @@ def _open_lean(target: _Target, environ: Mapping[str, str]) -> Model:
 
     provider, endpoint = target.provider, target.endpoint
     known = endpoint == provider.endpoint and not is_loopback(endpoint)
-    profile = profile_of(provider.prefix if known else "", target.model, "lean")
-    if provider.prefix in _NO_EFFORT and (info := model_info(target.name)) and not info.supports_reasoning:
+    profile, info = profile_of(provider.prefix if known else "", target.model, "lean"), model_info(target.name)
+    profile = replace(profile, most_output=info.max_output if info else None)
+    if provider.prefix in _NO_EFFORT and info and not info.supports_reasoning:
         profile = replace(profile, effort="none")
     organization = environ.get("OPENAI_ORGANIZATION") if known and provider is OPENAI else None
     return LeanModel(
@@ -199,7 +200,8 @@ def _open_litellm(target: _Target, window: int | None) -> Model:
     million = model.endswith(_MILLION)
     model = model.removesuffix(_MILLION)
     full = model if provider.keys == () or model.startswith(f"{provider.prefix}/") else f"{provider.prefix}/{model}"
-    profile = profile_of(provider.prefix, model, "litellm")
+    profile, info = profile_of(provider.prefix, model, "litellm"), model_info(target.name)
+    profile = replace(profile, most_output=info.max_output if info else None)
     if profile.vendor == "anthropic" or provider.prefix.startswith("bedrock"):
         profile = replace(profile, default_output=_room(target.name))
     own_address = target.endpoint if target.endpoint != provider.endpoint or is_loopback(target.endpoint) else ""

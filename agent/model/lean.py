@@ -81,7 +81,7 @@ class LeanModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Answers `request`."""
-        assembler = StreamAssembler(request, self._origin)
+        assembler = StreamAssembler(request, self._origin, limit=self._wire.limit(request))
         try:
             async with aclosing(self._chunks(request, assembler)) as chunks:
                 async for chunk in chunks:

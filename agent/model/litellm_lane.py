@@ -87,7 +87,7 @@ class LitellmModel:
         self._count_use()
         await self.prepare()
         _litellm().ssl_verify = _authorities()
-        assembler = StreamAssembler(request, self._origin)
+        assembler = StreamAssembler(request, self._origin, limit=self._wire.limit(request))
         async with aclosing(self._chunks(request, assembler)) as chunks:
             async for chunk in chunks:
                 for delta in assembler.feed(chunk):
@@ -104,6 +104,9 @@ class LitellmModel:
                 litellm = _litellm()
                 await litellm.close_litellm_async_clients()
                 litellm.in_memory_llm_clients_cache.flush_cache()
+                cast(dict[str, Any], vars(litellm)).pop(
+                    "module_level_aclient", None
+                )  # made anew, on the event loop of the next use
 
     def _count_use(self) -> None:
         global _open  # noqa: PLW0603  # see `aclose`

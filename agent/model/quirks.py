@@ -18,10 +18,14 @@ class Profile:
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     default_output: int | None = None
     """Tokens for the answer where a request names none; None where the provider then leaves it to the model."""
+    most_output: int | None = None
+    """Tokens that the model answers with at most, as far as is known: an answer of just so many was cut."""
     effort: Literal["reasoning_effort", "reasoning", "none"] = "reasoning_effort"
     """`reasoning`: as an object `{"effort": …}`; `none`: the model takes no effort."""
     thought: bool = False
     """Turns with tool calls must carry their reasoning again, as `reasoning_content`."""
+    needs_thoughts: bool = False
+    """A model that is to think refuses results whose calls came without its thoughts: then no effort is asked for."""
     returned: tuple[str, ...] = ()
     """Fields of `Reasoning.data` that go back as they came."""
     usage_option: bool = True
@@ -32,8 +36,10 @@ class Profile:
     """Where `cache_control` marks go: nowhere; on messages and tools as litellm takes them; on text parts only."""
     bridge_user: bool = False
     """A user message must not follow a tool message: a short answer goes between."""
+    distinct_calls: bool = False
+    """No two calls of an answer may be the same: litellm leaves out the second for Gemini, but not its result."""
     call_ids: Literal["any", "plain", "nine"] = "any"
-    """Ids of calls: as they are; letters, digits, `_`, `-`; or nine letters and digits."""
+    """Ids of calls: as they are; at most 40 letters, digits, `_`, `-`; or nine letters and digits."""
 
 
 _VENDORS = (
@@ -70,7 +76,12 @@ def _lean(provider: str, model: str) -> Profile:
     match provider:
         case "openai":
             newer = not _OLDER_OPENAI.search(model)
-            return Profile(vendor=vendor, max_tokens="max_completion_tokens" if newer else "max_tokens", cache_key=True)
+            return Profile(
+                vendor=vendor,
+                max_tokens="max_completion_tokens" if newer else "max_tokens",
+                cache_key=True,
+                call_ids="plain",
+            )
         case "openrouter":
             return Profile(
                 vendor=vendor,
@@ -103,11 +114,19 @@ def _litellm(provider: str, model: str) -> Profile:
     vendor = vendor_of(model)
     match vendor:
         case "anthropic":
-            return Profile(vendor=vendor, returned=("thinking_blocks",), cache_marks="litellm", call_ids="plain")
+            return Profile(
+                vendor=vendor,
+                needs_thoughts=True,
+                returned=("thinking_blocks",),
+                cache_marks="litellm",
+                call_ids="plain",
+            )
         case "openai":
             fields = ("provider_specific_fields", "reasoning_items")
-            return Profile(vendor=vendor, returned=fields, cache_key=provider in {"openai", "azure"})
+            return Profile(vendor=vendor, returned=fields, cache_key=provider in {"openai", "azure"}, call_ids="plain")
         case "mistral":
             return Profile(vendor=vendor, bridge_user=True, call_ids="nine")
+        case "google":
+            return Profile(vendor=vendor, distinct_calls=True, bridge_user=provider.startswith("ollama"))
         case _:
             return Profile(vendor=vendor, thought=vendor in _THOUGHT_WANTED, bridge_user=provider.startswith("ollama"))

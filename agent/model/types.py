@@ -55,6 +55,13 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextReplaced:
+    """The text that came so far is void, `text` stands in its place: the rest of it turned out to be calls."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallDelta:
     """A call has begun to arrive, or grew; for display only. `index` counts the answer's calls from 0."""
 
@@ -87,7 +94,7 @@ class Withdrawn:
     wait: float
 
 
-Delta = TextDelta | ReasoningDelta | CallDelta | Completed | Withdrawn
+Delta = TextDelta | TextReplaced | ReasoningDelta | CallDelta | Completed | Withdrawn
 
 
 class Model(Protocol):

@@ -79,13 +79,18 @@ class Wire:
             body["tools"] = _marked_tools(tools) if profile.cache_marks == "litellm" else tools
         if output := request.max_output or profile.default_output:
             body[profile.max_tokens] = output
-        if request.effort and profile.effort == "reasoning_effort":
+        thoughtless = profile.needs_thoughts and _goes_on_without_thoughts(body["messages"])
+        if request.effort and profile.effort == "reasoning_effort" and not thoughtless:
             body["reasoning_effort"] = request.effort
         elif request.effort and profile.effort == "reasoning":
             body["reasoning"] = {"effort": request.effort}
         if profile.cache_key and request.session:
             body["prompt_cache_key"] = request.session
         return body
+
+    def limit(self, request: ModelRequest) -> int | None:
+        """Tokens after which an answer to `request` is cut, as far as is known."""
+        return request.max_output or self._profile.default_output or self._profile.most_output
 
     def returned(self, message: AssistantMessage) -> Returned:
         """What of an answer's reasoning goes out with it, for counting."""
@@ -146,7 +151,7 @@ class Wire:
                 }
 
     def _answer(self, message: AssistantMessage) -> Form:
-        text, calls = clean(message.text), message.calls
+        text, calls = clean(message.text), _distinct(message.calls) if self._profile.distinct_calls else message.calls
         form: Form = {"role": "assistant"}
         if text.strip():
             form["content"] = text
@@ -178,7 +183,7 @@ class Wire:
             case "any":
                 return call_id
             case "plain":
-                fits = len(call_id) <= 64 and not _UNFIT.search(call_id)
+                fits = len(call_id) <= 40 and not _UNFIT.search(call_id)
                 return call_id if fits else f"call_{_digest(call_id)[:24]}"
             case "nine":
                 return call_id if _NINE.fullmatch(call_id) else _digest(call_id)[:9]
@@ -233,6 +238,13 @@ def _thoughts(message: AssistantMessage) -> tuple[Reasoning, ...]:
     return tuple(part for part in message.content if isinstance(part, Reasoning))
 
 
+def _distinct(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """The first of calls that are the same; what the others brought is then said in the user's place."""
+    return tuple(
+        c for at, c in enumerate(calls) if (c.name, c.arguments) not in [(b.name, b.arguments) for b in calls[:at]]
+    )
+
+
 def _tool(schema: ToolSchema) -> Form:
     function = {"name": schema.name, "description": schema.description, "parameters": dict(schema.parameters)}
     return {"type": "function", "function": function}
@@ -242,8 +254,14 @@ def _marked_tools(tools: list[Form]) -> list[Form]:
     return [*tools[:-1], tools[-1] | {"cache_control": _MARK}]
 
 
+def _goes_on_without_thoughts(forms: list[Form]) -> bool:
+    """Whether results are to be answered whose calls came without reasoning, as from another model."""
+    last = next((form for form in reversed(forms) if form["role"] == "assistant"), None)
+    return last is not None and "tool_calls" in last and "thinking_blocks" not in last
+
+
 def _ordered(said: Iterable[_Said], *, bridge: bool) -> list[Form]:
-    """The forms with adjacent user messages merged, each call answered directly, no result without its call."""
+    """The forms with neighbours of one role merged, each call answered directly, no result without its call."""
     ordered: list[Form] = []
     waiting: dict[str, None] = {}
     images: list[Form] = []
@@ -257,6 +275,8 @@ def _ordered(said: Iterable[_Said], *, bridge: bool) -> list[Form]:
         _close(ordered, waiting)
         _show(ordered, images, bridge=bridge)
         if form["role"] == "assistant":
+            if ordered and ordered[-1]["role"] == "assistant":  # without calls: those were answered
+                form = _joined_answers(ordered.pop(), form)
             ordered.append(form)
             waiting = {call["id"]: None for call in form.get("tool_calls", ())}
         else:  # a user's message, or a result whose call has left: what it says is kept
@@ -265,6 +285,11 @@ def _ordered(said: Iterable[_Said], *, bridge: bool) -> list[Form]:
     _close(ordered, waiting)
     _show(ordered, images, bridge=bridge)
     return ordered
+
+
+def _joined_answers(first: Form, second: Form) -> Form:
+    contents = [form["content"] for form in (first, second) if form.get("content")]
+    return second | {"content": contents[0] if len(contents) == 1 else _joined(*contents)}
 
 
 def _show(ordered: list[Form], images: list[Form], *, bridge: bool) -> None:

@@ -10,8 +10,17 @@ import pytest
 from deepagent.agent.errors import BrokenStreamError, ContextOverflowError, RateLimitError, ServerError
 from deepagent.agent.model.assemble import StreamAssembler
 from deepagent.agent.model.translate import Origin
-from deepagent.agent.model.types import CallDelta, Completed, Delta, ModelRequest, ReasoningDelta, TextDelta
+from deepagent.agent.model.types import (
+    CallDelta,
+    Completed,
+    Delta,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolSchema,
+)
 from deepagent.context.messages import AssistantMessage, Reasoning, Text, ToolCall
+from hard_inputs import hard_input
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +28,10 @@ REQUEST = ModelRequest(system="", messages=())
 Chunk = dict[str, Any]
 
 
-def assemble(chunks: Iterable[Chunk], request: ModelRequest = REQUEST) -> tuple[list[Delta], Completed]:
-    assembler = StreamAssembler(request, Origin(provider="test"))
+def assemble(
+    chunks: Iterable[Chunk], request: ModelRequest = REQUEST, *, limit: int | None = None
+) -> tuple[list[Delta], Completed]:
+    assembler = StreamAssembler(request, Origin(provider="test"), limit=limit)
     deltas = [delta for chunk in chunks for delta in assembler.feed(chunk)]
     return deltas, assembler.finish()
 
@@ -88,9 +99,15 @@ def test_any_cut_gives_the_same_answer(
 Expected = list[tuple[str, dict[str, Any]]]
 ONE: Expected = [("read_file", {"p": 1})]
 NO_ARGUMENTS: Expected = [("read_file", {})]
+NESTED: Expected = [("a", {"p": {"p": 1}})]
 TWO: Expected = [("read_file", {"p": 1}), ("read_file", {"p": 2})]
 
 
+@hard_input(
+    "Tool calls",
+    "deltas with equal or missing indices or ids, a name that comes late or again, arguments as an object or repeated",
+    "each call once, whole, with its own arguments",
+)
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [
@@ -107,6 +124,10 @@ TWO: Expected = [("read_file", {"p": 1}), ("read_file", {"p": 2})]
         ([[piece(None, '{"p":', index=0, id="a1b2")], [piece("read_file", "1}", index=0)]], ONE),  # name late
         ([[piece("read_file", None, index=0, id="a1b2")]], NO_ARGUMENTS),  # no arguments at all
         ([[piece("read_file", "  ", index=0, id="a1b2")]], NO_ARGUMENTS),
+        ([[piece("read_file", '{"p":1}', id="a1b2")], [piece("read_file", '{"p":1}', id="a1b2")]], ONE),  # said twice
+        ([[piece("read_file", '{"p":', id="ab")], [piece(None, "1}")], [piece(None, '{"p":1}', id="ab")]], ONE),
+        ([[piece("read_file", '{"p"', id="ab")], [piece("read_file", '{"p":1}', id="ab")]], ONE),  # longer each time
+        ([[piece("a", '{"p":', id="ab")], [piece(None, '{"p":1}', id="ab")], [piece(None, "}")]], NESTED),
     ],
 )  # fmt: skip
 def test_which_piece_belongs_to_which_call(pieces: list[Any], expected: list[tuple[str, Any]]) -> None:
@@ -125,6 +146,11 @@ def test_interleaved_calls() -> None:
     assert [(c.id, c.name, dict(c.arguments)) for c in calls] == [("one1", "a", {"x": 1}), ("two2", "b", {"y": 2})]
 
 
+@hard_input(
+    "Tool calls",
+    "arguments `{`, `[]`, `3`, `NaN`, two objects in a row",
+    "the call is kept with `{}`, and answered with what is wrong; every later request is valid",
+)
 @pytest.mark.parametrize(
     "arguments", ["{", "[]", '"ls"', "3", "null x", '{"a": NaN}', '{"a":1}{"b":2}', [1], "nonsense"]
 )
@@ -175,6 +201,11 @@ def test_finish_reasons(reason: str, stop: str) -> None:
     assert whole.stop == stop
 
 
+@hard_input(
+    "Tool calls",
+    "a stream that ends without a finish reason",
+    "the connection broke: asked again, and what had come is dropped",
+)
 def test_no_finish_reason_is_a_broken_stream() -> None:
     with pytest.raises(BrokenStreamError):
         assemble([chunk({"content": "a"})])
@@ -188,13 +219,37 @@ def test_a_provider_that_breaks_off_is_tried_again(reason: str) -> None:
         assemble([chunk({"content": "a"}), chunk({}, reason)])
 
 
-def test_a_cut_that_the_provider_hides() -> None:
-    request = ModelRequest(system="", messages=(), max_output=10)
-    start = chunk({"tool_calls": [piece("write_file", '{"path": "a', index=0, id="abcd")]})
-    usage = {"prompt_tokens": 5, "completion_tokens": 10}
-    _, whole = assemble([start, chunk({}, "tool_calls", usage=usage)], request)
-    assert whole.stop == "length"
-    _, whole = assemble([start, chunk({}, "tool_calls", usage={**usage, "completion_tokens": 9})], request)
+WRITE = ToolSchema(name="write_file", description="", parameters={"type": "object", "required": ["path", "content"]})
+LIST = ToolSchema(name="ls", description="", parameters={"type": "object", "properties": {"path": {"type": "string"}}})
+
+
+@hard_input(
+    "Tool calls",
+    "an answer that just reaches the output limit, or passes it with `{}` or half a JSON, under another finish reason",
+    "it counts as cut: nothing of it runs",
+)
+@pytest.mark.parametrize(
+    ("name", "arguments", "output", "stop"),
+    [
+        ("write_file", '{"path": "a', 10, "length"),
+        ("write_file", '{"path": "a', 9, "tool_calls"),  # broken, but not by the limit
+        ("write_file", '{"path": "a', 14, "length"),  # what was thought is counted in
+        ("write_file", "{}", 10, "length"),
+        ("write_file", "{}", 9, "tool_calls"),
+        ("write_file", '{"path": "a"}', 14, "length"),  # mended by the provider
+        ("write_file", '{"path": "a", "content": "half"}', 10, "length"),
+        ("write_file", '{"path": "a", "content": "half"}', 14, "tool_calls"),
+        ("ls", "{}", 14, "tool_calls"),
+        ("ls", "{}", None, "tool_calls"),
+    ],
+)
+def test_a_cut_that_the_provider_hides(name: str, arguments: str, output: int | None, stop: str) -> None:
+    request = ModelRequest(system="", messages=(), tools=(WRITE, LIST))
+    start = chunk({"tool_calls": [piece(name, arguments, index=0, id="abcd")]})
+    usage = {"usage": {"prompt_tokens": 5, "completion_tokens": output}} if output else {}
+    _, whole = assemble([start, chunk({}, "tool_calls", **usage)], request, limit=10)
+    assert whole.stop == stop
+    _, whole = assemble([start, chunk({}, "tool_calls", **usage)], request)
     assert whole.stop == "tool_calls"
 
 

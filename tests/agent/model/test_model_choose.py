@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 import pytest
 from deepagent.agent.errors import AuthError, ConfigError
+from deepagent.agent.model.catalog import model_info
 from deepagent.agent.model.choose import is_local, open_model
 from deepagent.agent.model.lean import LeanModel
 from deepagent.agent.model.litellm_lane import LitellmModel
@@ -198,6 +199,16 @@ def test_profiles_follow_the_provider() -> None:
 def test_claude_gets_room_for_its_answer() -> None:
     assert body(choose("anthropic/claude-sonnet-4-5"))["max_tokens"] == 26_000
     assert body(choose("anthropic/claude-sonnet-4-5"), max_output=500)["max_tokens"] == 500
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "anthropic/claude-sonnet-4-5"])
+def test_the_most_that_a_model_answers_is_known(name: str) -> None:
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+    model: Any = open_model(name, keys=keys.get, environ={})
+    info = model_info(name)
+    assert info is not None
+    assert info.max_output is not None
+    assert model._wire._profile.most_output == info.max_output
 
 
 def test_the_long_window_is_a_header_not_a_name() -> None:

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from deepagent.agent.errors import BrokenStreamError, ContextOverflowError, ServerError
 from deepagent.agent.model.choose import open_model
+from deepagent.agent.model.litellm_lane import LitellmModel
+from deepagent.agent.model.quirks import profile_of
+from deepagent.agent.model.translate import Origin
 from deepagent.agent.model.types import Model
 from deepagent.context.entries import Usage
 from deepagent.context.messages import AssistantMessage, Reasoning, Text, ToolCall, ToolMessage
@@ -120,6 +123,43 @@ async def test_claude_is_told_what_to_cache(model_server: Server, ask: Any, run:
     assert body["messages"][-1]["content"][-1]["cache_control"] == mark
     assert json.dumps(body).count("cache_control") == 4
     assert body["max_tokens"] == 26_000
+
+
+def test_each_event_loop_has_connections_of_its_own(model_server: Server, ask: Any, run: Any) -> None:
+    """As in a program that runs an agent, closes it, and later runs another one."""
+    server = model_server({"chunks": CLAUDE}, {"chunks": CLAUDE}, {"chunks": CLAUDE})
+
+    async def talk() -> None:
+        model = claude(server)
+        await run(model, ask("hi"))
+        await model.aclose()
+
+    for _ in range(3):
+        asyncio.run(talk())
+    assert len(server.requests) == 3
+
+
+GEMINI_SAYS = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "Hi."}]}, "finishReason": "STOP"}],
+    "usageMetadata": {
+        "promptTokenCount": 100,
+        "cachedContentTokenCount": 60,
+        "candidatesTokenCount": 15,
+        "thoughtsTokenCount": 5,
+        "totalTokenCount": 120,
+    },
+}
+
+
+async def test_gemini_counts_thoughts_and_what_was_cached(model_server: Server, ask: Any, run: Any) -> None:
+    server = model_server({"chunks": [GEMINI_SAYS]})
+    origin = Origin(provider="gemini", model="gemini/gemini-2.5-pro", endpoint=server.url.replace("/v1", "/v1beta"))
+    profile = profile_of("gemini", "gemini-2.5-pro", "litellm")
+    model = LitellmModel("gemini/gemini-2.5-pro", origin=origin, profile=profile, key="k")
+    _, whole = await run(model, ask("hi"))
+    await model.aclose()
+    assert whole.content == (Text(text="Hi."),)
+    assert whole.usage == Usage(input=100, output=20, cache_read=60)
 
 
 OVERLOADED = {"type": "overloaded_error", "message": "Overloaded"}

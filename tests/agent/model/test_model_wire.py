@@ -25,26 +25,42 @@ from deepagent.context.messages import (
     clean,
     text_of,
 )
+from hard_inputs import hard_input
 from hypothesis import given
 from hypothesis import strategies as st
+from outgoing import (
+    DEEPSEEK,
+    LITELLM,
+    MISTRAL,
+    MISTRAL_TEMPLATE,
+    OPENAI,
+    OPENROUTER,
+    PLAIN,
+    TEMPLATE,
+    THINKING_TEMPLATE,
+    Dialect,
+    chat_problems,
+)
 from pydantic import JsonValue
 
 TOOLS = tuple(
     ToolSchema(name=name, description=f"Does {name}.", parameters={"type": "object", "properties": {}})
     for name in ("read_file", "execute")
 )
-PROFILES: list[tuple[str, str, Lane]] = [
-    ("openai", "gpt-5", "lean"),
-    ("openrouter", "anthropic/claude-sonnet-4.5", "lean"),
-    ("deepseek", "deepseek-reasoner", "lean"),
-    ("mistral", "devstral-medium-latest", "lean"),
-    ("groq", "openai/gpt-oss-120b", "lean"),
-    ("", "qwen3-coder", "lean"),
-    ("anthropic", "claude-sonnet-4-5", "litellm"),
-    ("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "litellm"),
-    ("gemini", "gemini-2.5-pro", "litellm"),
-    ("moonshot", "kimi-k2.5", "litellm"),
-    ("ollama_chat", "qwen3:8b", "litellm"),
+PROFILES: list[tuple[str, str, Lane, Dialect]] = [
+    ("openai", "gpt-5", "lean", OPENAI),
+    ("openrouter", "anthropic/claude-sonnet-4.5", "lean", OPENROUTER),
+    ("deepseek", "deepseek-reasoner", "lean", DEEPSEEK),
+    ("mistral", "devstral-medium-latest", "lean", MISTRAL),
+    ("groq", "openai/gpt-oss-120b", "lean", PLAIN),
+    ("", "qwen3-coder", "lean", TEMPLATE),
+    ("", "kimi-k2.5", "lean", THINKING_TEMPLATE),
+    ("", "ministral-8b", "lean", MISTRAL_TEMPLATE),
+    ("anthropic", "claude-sonnet-4-5", "litellm", LITELLM),
+    ("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "litellm", LITELLM),
+    ("gemini", "gemini-2.5-pro", "litellm", LITELLM),
+    ("moonshot", "kimi-k2.5", "litellm", LITELLM),
+    ("ollama_chat", "qwen3:8b", "litellm", LITELLM),
 ]
 
 
@@ -83,47 +99,15 @@ def texts(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else "\n\n".join(part["text"] for part in content)
 
 
-IDS = {"any": r".{1,}", "plain": r"[a-zA-Z0-9_-]{1,64}", "nine": r"[a-zA-Z0-9]{9}"}
-
-
-def validate(messages: list[dict[str, Any]], profile: Profile) -> None:
-    """Asserts what the strictest providers ask of a conversation."""
-    open_calls: list[str] = []
-    before = "system"
-    for message in messages:
-        role = message["role"]
-        if role == "tool":
-            assert message["tool_call_id"] in open_calls, "a result without its call directly before it"
-            open_calls.remove(message["tool_call_id"])
-        else:
-            assert not open_calls, "a call without its result"
-            assert role in {"user", "assistant"}
-            assert not (role == before == "user"), "two user messages in a row"
-            assert not (role == "user" and before == "tool" and profile.bridge_user)
-        if role == "assistant":
-            for one in message.get("tool_calls", ()):
-                assert isinstance(json.loads(one["function"]["arguments"]), dict)
-                assert re.fullmatch(IDS[profile.call_ids], one["id"])
-                assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", one["function"]["name"])
-                open_calls.append(one["id"])
-            assert message.get("tool_calls") or texts(message).strip(), "an empty answer"
-            assert "content" not in message or texts(message).strip(), "blank content beside calls"
-            if profile.thought and message.get("tool_calls"):
-                assert message["reasoning_content"]
-        else:
-            assert texts(message).strip(), "an empty message"
-        before = role
-    assert not open_calls
-
-
 TEXTS = st.sampled_from(["", "  \n", "hello", "über 🦊", "x\ud800y", "a\nb"])
-CALL_IDS = st.sampled_from(["call_1", "functions.read_file:0", "abcdefghi", "toolu_" + "x" * 80, "c|d"])
+CALL_IDS = ("call_1", "functions.read_file:0", "abcdefghi", "toolu_" + "x" * 80, "toolu_" + "x" * 40, "c|d", "e", "f")
 
 
 @st.composite
 def messages(draw: st.DrawFn) -> tuple[Message, ...]:
     """Any sequence of messages, also ones that no run should leave behind."""
     made: list[Message] = []
+    free = draw(st.permutations(CALL_IDS))
     for _ in range(draw(st.integers(1, 12))):
         match draw(st.sampled_from(["user", "answer", "results", "stray"])):
             case "user":
@@ -131,7 +115,7 @@ def messages(draw: st.DrawFn) -> tuple[Message, ...]:
             case "answer":
                 calls = [
                     call(i, draw(st.sampled_from(["read_file", "a b/c", ""])), path=draw(TEXTS))
-                    for i in draw(st.lists(CALL_IDS, max_size=3, unique=True))
+                    for i in [free.pop() for _ in range(min(draw(st.integers(0, 3)), len(free)))]
                 ]
                 thought = [Reasoning(text="hm")] if draw(st.booleans()) else []
                 made.append(answer(*thought, Text(text=draw(TEXTS)), *calls))
@@ -139,25 +123,31 @@ def messages(draw: st.DrawFn) -> tuple[Message, ...]:
                 last = next((m for m in reversed(made) if isinstance(m, AssistantMessage)), None)
                 made.extend(result(c.id, draw(TEXTS)) for c in (last.calls if last else ()) if draw(st.booleans()))
             case _:
-                made.append(result(draw(CALL_IDS), draw(TEXTS)))
+                made.append(result(draw(st.sampled_from(CALL_IDS)), draw(TEXTS)))
     return tuple(made)
 
 
-@pytest.mark.parametrize(("provider", "model", "lane"), PROFILES)
+@hard_input(
+    "Tool calls",
+    "any order of messages, calls and results, blank texts, ids of 86 characters",
+    "one request that the provider takes: pairs whole, roles in turn, ids in its form, nothing empty",
+)
+@pytest.mark.parametrize(("provider", "model", "lane", "dialect"), PROFILES)
 @given(made=messages())
 def test_any_history_is_sent_in_an_order_that_is_taken(
-    made: tuple[Message, ...], provider: str, model: str, lane: Lane
+    made: tuple[Message, ...], provider: str, model: str, lane: Lane, dialect: Dialect
 ) -> None:
-    profile = profile_of(provider, model, lane)
-    sent = conversation(profile, *made)
-    validate(sent, profile)
+    """As far as it is one: each begins and ends with the user."""
+    whole = body(profile_of(provider, model, lane), user("first"), *made, user("last"))
+    assert chat_problems(whole, dialect) == []
+    sent = whole["messages"][1:]
     told = "\n".join([*map(texts, sent), *(c["function"]["arguments"] for m in sent for c in m.get("tool_calls", ()))])
     for message in made:
         if isinstance(message, UserMessage):
             assert clean(text_of(message)).strip() in told
 
 
-@pytest.mark.parametrize(("provider", "model", "lane"), PROFILES)
+@pytest.mark.parametrize(("provider", "model", "lane"), [row[:3] for row in PROFILES])
 def test_each_request_begins_with_the_one_before(provider: str, model: str, lane: Lane) -> None:
     profile = profile_of(provider, model, lane)
     wire = Wire("m", profile)
@@ -273,7 +263,10 @@ def test_signatures_go_back_to_their_vendor_alone() -> None:
 def test_fields_of_a_call_go_back_with_it() -> None:
     extra: dict[str, JsonValue] = {"provider_specific_fields": {"thought_signature": "S"}}
     own = answer(
-        Reasoning(text="", data={"calls": {"c1": extra}}), call("c1"), call("c2"), model="gemini/gemini-2.5-pro"
+        Reasoning(text="", data={"calls": {"c1": extra}}),
+        call("c1"),
+        call("c2", path="b"),
+        model="gemini/gemini-2.5-pro",
     )
     profile = profile_of("gemini", "gemini-2.5-pro", "litellm")
     calls = conversation(profile, user("a"), own, result("c1"), result("c2"))[1]["tool_calls"]
@@ -304,6 +297,27 @@ def test_interrupted_calls_are_answered_and_users_follow() -> None:
     assert sent[3]["content"] == INTERRUPTED
     assert sent[4]["content"] == BRIDGE
     assert sent[5]["content"] == "stop\n\ngo on"
+
+
+def test_the_same_call_twice_is_one_where_the_second_would_get_lost() -> None:
+    history = (user("a"), answer(call("c1"), call("c2"), call("c3", path="b")), *map(result, ("c1", "c2", "c3"), "123"))
+    sent = conversation(profile_of("gemini", "gemini-2.5-pro", "litellm"), *history)
+    assert [c["id"] for c in sent[1]["tool_calls"]] == ["c1", "c3"]
+    told = "".join(map(texts, sent))
+    assert all(number in told for number in "123")
+    assert len(conversation(Profile(), *history)[1]["tool_calls"]) == 3
+
+
+def test_a_model_that_must_see_its_thoughts_is_not_asked_to_think_where_they_are_missing() -> None:
+    profile = profile_of("anthropic", "claude-sonnet-4-5", "litellm")
+    own = answer(THINKING, call("c1"), model="anthropic/claude-opus-4-5")
+    foreign = replace(own, model="openai/gpt-5")
+    for history, effort in (
+        ((own, result("c1")), "high"),
+        ((foreign, result("c1")), None),
+        ((foreign, result("c1"), answer(Text(text="ok")), user("more")), "high"),
+    ):
+        assert body(profile, user("a"), *history, effort="high").get("reasoning_effort") == effort
 
 
 def test_a_pointer_is_sent_as_it_is_shown() -> None:
