@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import stat
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..sandbox.bounds import USUAL, Grant
+from ..sandbox.sandbox import Sandbox
 from . import files
 from .environment import command_environment, program, shell
 from .ignore import passed_over
@@ -23,10 +25,11 @@ from .jobs import JobInfo
 from .memory import FileMemory
 from .output import OpenSink
 from .paths import Paths, Place
-from .protocol import BackendError, Executed, FileInfo, Found, Listed, Match
+from .protocol import BackendError, Executed, FileInfo, Found, Listed, Match, Search
 from .scan import Request
 from .search import Run, Searcher
 from .shell import Shell
+from .spot import regular
 
 T = TypeVar("T")
 
@@ -59,15 +62,17 @@ class LocalBackend:
         environ: Mapping[str, str],
         hidden_env: Collection[str] = (),
         search_seconds: float = SEARCH_SECONDS,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """`root` is the workspace, `extra` are further folders or files that may be reached, `data` holds our data
-        folders; commands get `environ` without provider keys and the variables `hidden_env`."""
+        folders; commands get `environ` without provider keys and the variables `hidden_env`, in `sandbox`."""
         self._paths = Paths(root, cwd, extra=extra, data=data)
         self._searcher = Searcher(ripgrep=program("rg", environ, self._paths.root), seconds=search_seconds)
         self._shell = Shell(
             program=shell(environ, self._paths.root),
             cwd=self._paths.cwd,
             environ=command_environment(environ, hidden_env),
+            sandbox=sandbox,
         )
         self._memory = FileMemory()
 
@@ -103,31 +108,38 @@ class LocalBackend:
 
     async def glob(self, pattern: str, path: str, *, limit: int) -> Listed:
         request = await self._do("searched", path, lambda at: self._request(at, None))
-        found, run = await self._searcher.files(request, pattern)
-        newest = await asyncio.to_thread(_newest, found, limit)
+        newest, total, run = await self._searcher.files(request, pattern, limit)
         return Listed(
-            paths=tuple(self._paths.at(file).shown for file in newest),
-            total=len(found),
+            paths=tuple(self._paths.at(Path(file)).shown for file in newest),
+            total=total,
             skipped=run.skipped,
             incomplete=_incomplete(run, self._searcher.seconds),
         )
 
-    async def grep(
-        self, pattern: str, path: str, *, glob: str | None, literal: bool, ignore_case: bool, limit: int
-    ) -> Found:
-        if not pattern or any(c in pattern for c in "\n\r\0"):
+    async def grep(self, search: Search, path: str) -> Found:
+        if not search.pattern or any(c in search.pattern for c in "\n\r\0"):
             raise BackendError("The pattern must be one line of text that is not empty")
-        request = await self._do("searched", path, lambda at: self._request(at, pattern, literal, ignore_case))
-        hits, run = await self._searcher.lines(request, glob, limit)
-        more = f"there are more than {limit} lines" if len(hits) > limit else None
-        shown = {hit.path: self._paths.at(hit.path).shown for hit in hits[:limit]}
+        request = await self._do("searched", path, lambda at: self._request(at, search))
+        found, run = await self._searcher.lines(request, search)
+        more = f"there are more than {search.limit} {'files' if search.files else 'lines'}" if found.more else None
+        shown = {path: self._paths.at(Path(path)).shown for path in found.counts}
         return Found(
             matches=tuple(
-                Match(path=shown[hit.path], line=hit.line, text=hit.text, column=hit.column, cut=hit.cut)
-                for hit in hits[:limit]
+                Match(
+                    path=shown[hit.path],
+                    line=hit.line,
+                    text=hit.text,
+                    column=hit.column,
+                    cut=hit.cut,
+                    context=hit.context,
+                )
+                for hit in sorted(found.hits, key=lambda hit: (_order(hit.path), hit.line))
             ),
-            files=len(shown),
+            counts=tuple(
+                (shown[path], number) for path, number in sorted(found.counts.items(), key=lambda c: _order(c[0]))
+            ),
             skipped=run.skipped,
+            binary=len(found.binary),
             incomplete=more or _incomplete(run, self._searcher.seconds),
         )
 
@@ -154,16 +166,18 @@ class LocalBackend:
     async def aclose(self) -> None:
         await self._shell.aclose()
 
-    def _request(self, at: Place, pattern: str | None, literal: bool = False, ignore_case: bool = False) -> Request:
+    def _request(self, at: Place, search: Search | None) -> Request:
         """What to ask of the search engine. Blocks: it looks at the ignore files above the place."""
-        at.real.stat()
+        status = at.real.stat()
+        if not stat.S_ISDIR(status.st_mode):
+            regular(status.st_mode)
         base = at.base if at.base.is_dir() else at.base.parent  # a single file may be served, too
         return Request(
             base=str(base),
             target=str(at.real),
-            pattern=pattern,
-            literal=literal,
-            ignore_case=ignore_case,
+            pattern=search.pattern if search else None,
+            literal=search is not None and search.literal,
+            ignore_case=search is not None and search.ignore_case,
             everything=at.ours or passed_over(base, at.real),
             hidden=() if at.ours else self._paths.data_below(base),
         )
@@ -182,14 +196,9 @@ class LocalBackend:
             raise BackendError(f"{path} cannot be {verb}: {reason}") from error
 
 
-def _newest(found: list[Path], limit: int) -> list[Path]:
-    def modified(path: Path) -> float:
-        try:
-            return path.lstat().st_mtime
-        except OSError:
-            return 0.0
-
-    return sorted(found, key=lambda path: (-modified(path), path.parts))[:limit]
+def _order(path: str) -> list[str]:
+    """Folders in the order of their names, and what lies in one together."""
+    return path.split("/")
 
 
 def _incomplete(run: Run, seconds: float) -> str | None:

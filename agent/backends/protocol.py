@@ -40,6 +40,25 @@ class FileInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What grep is to look for, and what it is to tell."""
+
+    pattern: str
+    literal: bool = False
+    ignore_case: bool = False
+    glob: str | None = None
+    """Only files whose path below the searched folder matches."""
+    kind: str | None = None
+    """Only files of this kind, such as `py` (`file_types`)."""
+    context: int = 0
+    """Lines to tell before and after each match."""
+    files: bool = False
+    """Tell only which files have matches, and how many."""
+    limit: int = 100
+    """Matches, or files, to tell at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """One line that grep found. `line` counts from 1; `text` has no line end."""
 
@@ -50,6 +69,8 @@ class Match:
     """The byte of the line, from 1, at which `text` begins: above 1 where a long line was cut around the match."""
     cut: bool = False
     """The line goes on after `text`."""
+    context: bool = False
+    """It stands near a match, and is none itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +78,13 @@ class Found:
     """What a search found, and what it left out."""
 
     matches: tuple[Match, ...]
-    files: int
-    """Files with a match."""
+    """By path and line; empty where only files were asked for."""
+    counts: tuple[tuple[str, int], ...]
+    """Files with a match, and how many lines of each match."""
     skipped: int = 0
     """Files or folders that could not be read."""
+    binary: int = 0
+    """Files with a match that are no text, and so are not told."""
     incomplete: str | None = None
     """Why the search stopped early (limit, time), or None."""
 
@@ -145,10 +169,8 @@ class Backend(Protocol):
         """Up to `limit` files below `path` whose path relative to it matches, newest first."""
         ...
 
-    async def grep(
-        self, pattern: str, path: str, *, glob: str | None, literal: bool, ignore_case: bool, limit: int
-    ) -> Found:
-        """Up to `limit` matching lines below `path`, by path and line; `glob` takes only files that it matches."""
+    async def grep(self, search: Search, path: str) -> Found:
+        """Matching lines below `path`, by path and line."""
         ...
 
     async def execute(

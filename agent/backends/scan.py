@@ -13,15 +13,19 @@ import os
 import re
 import stat
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 
 from .ignore import PASSED_OVER, Level, ignored, level
 from .patterns import matcher
+from .sought import Sought, sought_in
 
 _LINE = 1024 * 1024
 """Bytes of a line that are searched at once; a longer one is searched in pieces."""
+_AT_ONCE = 8 * 1024 * 1024
+"""Bytes of a file up to which it is looked through before its lines are searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +40,12 @@ class Request:
     """None lists files."""
     literal: bool = False
     ignore_case: bool = False
-    name: str | None = None
-    """A glob for the names of files to search, or None."""
+    names: tuple[str, ...] = ()
+    """Globs for the names of files to search; none takes all."""
+    context: int = 0
+    """Lines before and after each match."""
+    files: bool = False
+    """It is enough to say that a line matches, not which one."""
     everything: bool = False
     """Ignore files do not count."""
     hidden: tuple[str, ...] = ()
@@ -98,29 +106,55 @@ def complain(path: str, error: OSError) -> None:
     sys.stderr.write(f"{json.dumps(path)}: {error.strerror}\n")
 
 
-def search(path: str, expression: re.Pattern[str]) -> Iterator[Mapping[str, object]]:
-    """What a file has to say: each line that matches, then its end. A file with a NUL is binary."""
-    binary, found = False, 0
-    with _open(path) as file:
+def search(path: str, expression: re.Pattern[str], request: Request, sought: Sought) -> Iterator[Mapping[str, object]]:
+    """What a file has to say: each line that matches, those around it, then its end. A file with a NUL is binary."""
+    binary, found, after = False, 0, 0
+    before: deque[tuple[int, str]] = deque(maxlen=request.context)
+    with _open(path) as raw, _decoded(raw) as file:
+        if file.encoding != "utf-16" and not _may_have(raw, sought):
+            return
         for number, offset, text in _pieces(file):
             if "\0" in text:
                 binary = True
                 break
             match = None if number == found else expression.search(text.removesuffix("\n").removesuffix("\r"))
             if match:
-                found = number
-                yield _match(path, number, offset, text, match.start())
+                if not found:
+                    yield {"type": "begin", "data": {"path": _raw(path)}}
+                yield from (_said("context", path, line, piece) for line, piece in before if line != number)
+                yield {"type": "match"} if request.files else _match(path, number, offset, text, match.start())
+                before.clear()
+                found, after = number, request.context
+            elif number == found or offset:
+                continue
+            elif after:
+                yield _said("context", path, number, text)
+                after -= 1
+            else:
+                before.append((number, text))
     if found or binary:
         yield {"type": "end", "data": {"path": _raw(path), "binary_offset": 0 if binary else None}}
 
 
-def _open(path: str) -> TextIOWrapper:
+def _open(path: str) -> BufferedReader:
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+
+
+def _decoded(file: BufferedReader) -> TextIOWrapper:
     """The file's text: UTF-16 if it says so, else UTF-8; bytes that are no text become lone surrogates."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     start = file.peek(3)[:3]
     encoding = "utf-8-sig" if start == b"\xef\xbb\xbf" else "utf-8"
     encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else encoding
     return TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline="\n")
+
+
+def _may_have(file: BufferedReader, sought: Sought) -> bool:
+    """Whether a file is worth being read line by line: to look through a small one at once is fast."""
+    if not sought.data or os.fstat(file.fileno()).st_size > _AT_ONCE:
+        return True
+    found = sought.within(file.read())
+    file.seek(0)
+    return found
 
 
 def _pieces(file: TextIOWrapper) -> Iterator[tuple[int, int, str]]:
@@ -136,8 +170,12 @@ def _pieces(file: TextIOWrapper) -> Iterator[tuple[int, int, str]]:
 def _match(path: str, number: int, offset: int, text: str, start: int) -> Mapping[str, object]:
     """As ripgrep says it; `offset` (bytes before a piece of a long line) is an addition of ours."""
     before = len(text[:start].encode("utf-8", "surrogateescape"))
-    data = {"path": _raw(path), "lines": _raw(text), "line_number": number, "submatches": [{"start": before}]}
-    return {"type": "match", "data": {**data, "offset": offset}}
+    return _said("match", path, number, text, submatches=[{"start": before}], offset=offset)
+
+
+def _said(kind: str, path: str, number: int, text: str, **more: object) -> Mapping[str, object]:
+    line = {"path": _raw(path), "lines": _raw(text), "line_number": number}
+    return {"type": kind, "data": {**line, "submatches": [], **more}}
 
 
 def _raw(text: str) -> dict[str, str]:
@@ -158,21 +196,22 @@ def run(request: Request) -> int:
         except (re.error, OverflowError, RecursionError) as error:
             sys.stderr.write(f"regex parse error: {error}\n")
             return 2
-    names = matcher(request.name) if request.name else None
+    names = [matcher(name) for name in request.names]
+    sought = sought_in(request.pattern or "", literal=request.literal, ignore_case=request.ignore_case)
     for path in walk(request):
-        if names and path != request.target and not names.fullmatch(path.rpartition("/")[2]):
+        if names and path != request.target and not any(n.fullmatch(path.rpartition("/")[2]) for n in names):
             continue
         if expression is None:
             sys.stdout.buffer.write(os.fsencode(path) + b"\0")
         else:
-            _say(path, expression)
+            _say(path, expression, request, Sought() if path == request.target else sought)
     return 0
 
 
-def _say(path: str, expression: re.Pattern[str]) -> None:
+def _say(path: str, expression: re.Pattern[str], request: Request, sought: Sought) -> None:
     try:
-        for message in search(path, expression):
-            sys.stdout.write(json.dumps(message) + "\n")
+        for message in search(path, expression, request, sought):
+            sys.stdout.write(json.dumps(message, separators=(",", ":")) + "\n")
     except OSError as error:
         complain(path, error)
     sys.stdout.flush()

@@ -1,32 +1,35 @@
 """Finding files and lines: ripgrep where it is installed, `scan` where it is not, with the same results.
 
-Either runs as a process that is ended when enough was found, when time is up and when the caller gives up. What may
-be searched is decided in `paths`, what is passed over in `ignore`.
+Either runs as a process that is ended when enough was found, when time is up and when the caller gives up, and that may
+take only so much memory. What it says is read in `hits`; what may be searched is decided in `paths`, what is passed
+over in `ignore`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from heapq import nsmallest
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal, Protocol, TypeVar
 
-from .excerpt import excerpt
+from .file_types import patterns_of
+from .hits import Lines, decoded, records
 from .ignore import PASSED_OVER, parents_interfere
 from .patterns import matcher, name_part
-from .protocol import BackendError
+from .protocol import BackendError, Search
 from .scan import Request
 
-_CHUNK = 256 * 1024
-_RECORD = 64 * 1024 * 1024
-"""Bytes of one line or message of an engine; what is longer is passed over."""
+_MEMORY = 1024 * 1024 * 1024
+"""Bytes that an engine may take: ripgrep holds a whole line, and there are files of one line."""
 _ERRORS = 1024 * 1024
 """Bytes of an engine's complaints that are counted."""
 
@@ -34,15 +37,20 @@ Command = Sequence[str]
 Stop = Literal["time", "enough"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A line that matched: where it is, and what of it to show (see `protocol.Match`)."""
+class Reader(Protocol):
+    """What takes an engine's output; a new one for each engine that is tried."""
 
-    path: Path
-    line: int
-    column: int
-    text: str
-    cut: bool
+    @property
+    def summed_up(self) -> bool:
+        """The engine has said that it is through."""
+        ...
+
+    def take(self, stream: IO[bytes], enough: Callable[[], None]) -> None:
+        """Reads until the stream ends; `enough` ends the engine."""
+        ...
+
+
+R = TypeVar("R", bound=Reader)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,32 +62,35 @@ class Run:
     skipped: int = 0
     """Complaints about what could not be read."""
     refusal: str | None = None
-    """What the engine said if it refused the pattern."""
-    summed_up: bool = False
-    """The engine has said that it is through."""
+    """What the engine said if it refused the pattern, or fell."""
+    fell: bool = False
+    """It was ended by none of us: by the system, for want of memory."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
-    async def go(self, command: Command, cwd: Path, take: Callable[[IO[bytes]], None]) -> None:
-        """Runs `command` while `take` reads its output on a worker thread. Ends it when cancelled."""
+    async def go(self, command: Command, cwd: Path, reader: Reader) -> None:
+        """Runs `command` while `reader` takes its output on a worker thread. Ends it when cancelled."""
         timer = asyncio.get_running_loop().call_later(self.seconds, self.stop, "time")
         try:
-            await asyncio.to_thread(self._go, command, cwd, take)
+            await asyncio.to_thread(self._go, command, cwd, reader)
         finally:
             timer.cancel()
             self.stop("enough")
 
-    def _go(self, command: Command, cwd: Path, take: Callable[[IO[bytes]], None]) -> None:
+    def _go(self, command: Command, cwd: Path, reader: Reader) -> None:
         with tempfile.TemporaryFile() as errors:
             with subprocess.Popen(
                 command, cwd=cwd, bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
             ) as self._process:
+                _bound(self._process.pid)
                 if self.stopped:  # while the process was being made
                     self._process.kill()
                 assert self._process.stdout is not None
-                take(self._process.stdout)
+                reader.take(self._process.stdout, lambda: self.stop("enough"))
             errors.seek(0)
             said = errors.read(_ERRORS)
-        if self._process.returncode == 2 and not self.summed_up and not self.stopped:  # as ripgrep says "wrong usage"
+        code = self._process.returncode
+        self.fell = code < 0 and not self.stopped
+        if self.fell or (code == 2 and not reader.summed_up and not self.stopped):  # 2 is ripgrep's "wrong usage"
             self.refusal = said.decode("utf-8", "replace").strip()
         else:
             self.skipped += sum(1 for line in said.splitlines() if line.strip())
@@ -92,6 +103,41 @@ class Run:
                 self._process.kill()
 
 
+def _bound(pid: int) -> None:
+    """Bounds the memory of a process where the system can; what it has mapped from files does not count."""
+    if hasattr(resource, "prlimit"):
+        with suppress(OSError):  # it is gone already
+            resource.prlimit(pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Files:
+    """Keeps the newest of the files that an engine lists."""
+
+    limit: int
+    wanted: Callable[[str], bool]
+    newest: list[str] = field(default_factory=list[str])
+    total: int = 0
+    summed_up: bool = False
+
+    def take(self, stream: IO[bytes], enough: Callable[[], None]) -> None:
+        self.newest = [path for *_, path in nsmallest(self.limit, self._ranked(stream))]
+
+    def _ranked(self, stream: IO[bytes]) -> Iterator[tuple[float, list[str], str]]:
+        for record in records(stream, b"\0"):
+            path = decoded(record)
+            if self.wanted(path):
+                self.total += 1
+                yield -_modified(path), path.split("/"), path
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searcher:
     """Searches with the best engine that is there."""
@@ -101,150 +147,77 @@ class Searcher:
     seconds: float
     """How long one search may take."""
 
-    async def files(self, request: Request, pattern: str) -> tuple[list[Path], Run]:
-        """Files below the target whose path relative to it matches a glob."""
-        fits = matcher(pattern)
-        found: list[Path] = []
+    async def files(self, request: Request, pattern: str, limit: int) -> tuple[list[str], int, Run]:
+        """The newest files below the target whose path relative to it matches a glob, and how many there are."""
+        wanted = _wanted(request.target, pattern, None)
+        plain = name_part(pattern)
+        names = (plain,) if plain else ()
+        request = replace(request, pattern=None, names=names)
+        found, run = await self._run(request, lambda: _Files(limit=limit, wanted=wanted))
+        return found.newest, found.total, run
 
-        def take(stream: IO[bytes]) -> None:
-            for record in _records(stream, b"\0"):
-                path = _decoded(record)
-                if fits.fullmatch(_relative(path, request.target)):
-                    found.append(Path(path))
-
-        run = await self._run(replace(request, pattern=None, name=name_part(pattern)), lambda _: take)
-        return found, run
-
-    async def lines(self, request: Request, glob: str | None, limit: int) -> tuple[list[Hit], Run]:
-        """Lines that match, at most one more than `limit`; a file in which a NUL is met gives none."""
-        fits = matcher(glob) if glob else None
-        reader = _Lines(
-            limit=limit, wanted=lambda path: not fits or bool(fits.fullmatch(_relative(path, request.target)))
+    async def lines(self, request: Request, search: Search) -> tuple[Lines, Run]:
+        """Lines that match. Raises `BackendError` for a kind of files that is not known."""
+        plain = name_part(search.glob) if search.glob else None
+        names = patterns_of(search.kind) if search.kind else (plain,) if plain else ()
+        around = 0 if search.files else search.context
+        request = replace(request, names=names, context=around, files=search.files)
+        wanted = _wanted(request.target, search.glob, search.kind)
+        return await self._run(
+            request,
+            lambda: Lines(limit=search.limit, around=around, files=search.files, wanted=wanted, target=request.target),
         )
-        name = name_part(glob) if glob else None
-        run = await self._run(replace(request, name=name), lambda run: lambda stream: reader.take(stream, run))
-        run.skipped += request.target in reader.binary
-        return sorted(reader.hits, key=lambda hit: (hit.path.parts, hit.line)), run
 
-    async def _run(self, request: Request, take: Callable[[Run], Callable[[IO[bytes]], None]]) -> Run:
+    async def _run(self, request: Request, make: Callable[[], R]) -> tuple[R, Run]:
         refusals: list[str] = []
         for command in self._commands(request):
-            run = Run(seconds=self.seconds)
-            await run.go(command, Path(request.base), take(run))
+            run, reader = Run(seconds=self.seconds), make()
+            await run.go(command, Path(request.base), reader)
             if run.refusal is None:
-                return run
-            refusals.append(run.refusal)
+                return reader, run
+            if not run.fell:
+                refusals.append(run.refusal)
+        if not refusals:
+            raise BackendError("The search took too much memory. Narrow the path or the glob")
         raise BackendError(f"The pattern is not accepted. {refusals[0]}")
 
     def _commands(self, request: Request) -> Iterator[Command]:
-        """The engines to try in turn: Python takes expressions that ripgrep does not."""
+        """The engines to try in turn: Python takes expressions that ripgrep does not, and lines of any length."""
         top = request.target == request.base
         if self.ripgrep and (top or request.everything or not parents_interfere(Path(request.base))):
             yield _ripgrep(self.ripgrep, request, parents=not top)
         yield [sys.executable, "-P", "-m", f"{__package__}.scan", json.dumps(asdict(request))]
 
 
+def _wanted(target: str, glob: str | None, kind: str | None) -> Callable[[str], bool]:
+    """Whether a path found at or below `target` is wanted."""
+    fits = matcher(glob) if glob else None
+    names = [matcher(pattern) for pattern in patterns_of(kind)] if kind else []
+
+    def wanted(path: str) -> bool:
+        below = path.rpartition("/")[2] if path == target else path[len(target.rstrip("/")) + 1 :]
+        return (not fits or bool(fits.fullmatch(below))) and (not names or any(n.fullmatch(below) for n in names))
+
+    return wanted
+
+
 def _ripgrep(program: str, request: Request, *, parents: bool) -> list[str]:
     flags = ["--no-config", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-messages"]
-    flags += ["--sort", "path", "--crlf"]
+    flags += ["--sort", "path", "--crlf", "--no-mmap"]  # of what is mapped, only a part is looked at for NUL
     flags += ["--no-ignore"] if request.everything else [] if parents else ["--no-ignore-parent"]
     passed_over = {".git"} if request.everything else PASSED_OVER
     for name in (*sorted(passed_over), *(f"/{_plain(folder)}" for folder in request.hidden)):
         flags += ["--glob", f"!{name}"]
-    if request.name:  # a type, since a --glob would bring back what the ignore files take away
-        flags += ["--type-add", f"wanted:{request.name}", "--type", "wanted"]
+    for name in request.names:  # a type, since a --glob would bring back what the ignore files take away
+        flags += ["--type-add", f"wanted:{name}"]
+    flags += ["--type", "wanted"] if request.names else []
     if request.pattern is None:
         return [program, *flags, "--files", "--null", "--", request.target]
     flags += ["--ignore-case"] if request.ignore_case else []
     flags += ["--fixed-strings"] if request.literal else []
+    flags += ["--context", str(request.context)] if request.context else []
     return [program, *flags, "--json", "--regexp", request.pattern, "--", request.target]
 
 
 def _plain(path: str) -> str:
     return "".join(f"\\{c}" if c in r"*?[]{}!\\" else c for c in path)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Lines:
-    """Reads what an engine says of lines."""
-
-    limit: int
-    wanted: Callable[[str], bool]
-    hits: list[Hit] = field(default_factory=list[Hit])
-    binary: set[str] = field(default_factory=set[str])
-    _file: list[Hit] = field(default_factory=list[Hit])
-    """Of the file at hand: whether it is binary is said at its end."""
-
-    def take(self, stream: IO[bytes], run: Run) -> None:
-        """Reads until the stream ends or there is enough."""
-        for record in _records(stream, b"\n"):
-            message = json.loads(record)
-            match message["type"]:
-                case "match":
-                    self._match(message["data"], run)
-                case "end":
-                    self._end(message["data"])
-                case "summary":
-                    run.summed_up = True
-                case _:
-                    pass
-        self.hits += self._file
-
-    def _match(self, data: Mapping[str, Any], run: Run) -> None:
-        path = _decoded(_bytes(data["path"]))
-        if self.wanted(path) and len(self.hits) + len(self._file) <= self.limit:
-            self._file.append(_hit(Path(path), data))
-            if len(self.hits) + len(self._file) > self.limit:
-                run.stop("enough")
-
-    def _end(self, data: Mapping[str, Any]) -> None:
-        if data["binary_offset"] is None:
-            self.hits += self._file
-        else:
-            self.binary.add(_decoded(_bytes(data["path"])))
-        self._file = []
-
-
-def _hit(path: Path, data: Mapping[str, Any]) -> Hit:
-    line = _bytes(data["lines"]).removesuffix(b"\n").removesuffix(b"\r")
-    begin, text = excerpt(line, data["submatches"][0]["start"] if data["submatches"] else 0)
-    offset = int(data.get("offset", 0))
-    return Hit(
-        path=path,
-        line=data["line_number"],
-        column=offset + begin + 1,
-        text=text.decode("utf-8", "replace"),
-        cut=begin + len(text) < len(line),
-    )
-
-
-def _bytes(value: Mapping[str, str]) -> bytes:
-    """Text as ripgrep writes it into JSON: as it is, or in base64 where it is no UTF-8."""
-    return value["text"].encode("utf-8", "surrogateescape") if "text" in value else base64.b64decode(value["bytes"])
-
-
-def _decoded(path: bytes) -> str:
-    return path.decode("utf-8", "surrogateescape")
-
-
-def _relative(path: str, target: str) -> str:
-    """`path` below `target`; its name alone if it is the target."""
-    return path.rpartition("/")[2] if path == target else path[len(target.rstrip("/")) + 1 :]
-
-
-def _records(stream: IO[bytes], separator: bytes) -> Iterator[bytes]:
-    """What stands before each separator; a record that is too long is passed over."""
-    pending: list[bytes] = []
-    size = 0
-    while chunk := stream.read(_CHUNK):
-        first, *rest = chunk.split(separator)
-        pending.append(first)
-        size += len(first)
-        if not rest:
-            if size > _RECORD:
-                pending.clear()
-            continue
-        if size <= _RECORD:
-            yield b"".join(pending)
-        yield from rest[:-1]
-        pending, size = [rest[-1]], len(rest[-1])

@@ -10,13 +10,15 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...context.stored import Stored
-from ..sandbox.bounds import USUAL, Grant
+from ..sandbox.bounds import USUAL, Grant, Refusal
+from ..sandbox.engine import SandboxError, Wrapped
+from ..sandbox.sandbox import Sandbox
 from .jobs import Job, JobInfo, Jobs
 from .output import Kept, OpenSink, Output
 from .processes import MARK, Family
@@ -25,14 +27,6 @@ from .pump import OnOutput, Pump
 
 _DRAIN = 0.2
 """Seconds that output is still read after the shell has ended, if a child holds it open."""
-
-Confine = Callable[[Sequence[str], Path, Grant], Sequence[str]]
-"""Puts a sandbox around a command: arguments, working directory, and how this one is to be confined."""
-
-
-def unconfined(argv: Sequence[str], cwd: Path, grant: Grant) -> Sequence[str]:
-    """No sandbox at all."""
-    return argv
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +37,8 @@ class Shell:
     """The shell's absolute path."""
     cwd: Path
     environ: Mapping[str, str]
-    confine: Confine = unconfined
+    sandbox: Sandbox | None = None
+    """What holds commands to their bounds; None: nothing does."""
     grace: float = 2.0
     """Seconds between the request to end and the kill."""
     _jobs: Jobs = field(default_factory=Jobs)
@@ -74,10 +69,18 @@ class Shell:
         job.pump.flush()
         first = job.output
         left = self._leave(job, open_sink)
-        return self._executed(job, await asyncio.to_thread(first.close), timed_out, left)
+        kept, stored = await asyncio.to_thread(first.close)
+        ran = self._executed(job, kept, stored, timed_out, left)
+        return replace(ran, refused=await asyncio.to_thread(self._refused, ran, grant))
 
-    def _executed(self, job: Job, output: tuple[Kept, Stored | None], timed_out: bool, left: str) -> Executed:
-        kept, stored = output
+    def _refused(self, ran: Executed, grant: Grant) -> tuple[Refusal, ...]:
+        """What the sandbox kept a command from, as far as its output tells."""
+        if self.sandbox is None or ran.exit_code == 0:
+            return ()
+        said = ran.stored.tail.encode() if ran.stored else ran.output
+        return self.sandbox.refusals(said, ran.exit_code, grant, self.cwd)
+
+    def _executed(self, job: Job, kept: Kept, stored: Stored | None, timed_out: bool, left: str) -> Executed:
         data, dropped, dropped_at = kept.result()
         code = job.process.returncode
         return Executed(
@@ -120,10 +123,12 @@ class Shell:
     async def _start(self, command: str, output: Output, show: OnOutput | None, grant: Grant) -> Job:
         reader, writer = os.pipe()
         mark = secrets.token_hex(8)
+        wrapped: Wrapped | None = None
         try:
-            argv = await asyncio.to_thread(self.confine, (self.program, "-c", command), self.cwd, grant)
+            wrapped = await asyncio.to_thread(self._wrapped, command, grant)
             process = await asyncio.create_subprocess_exec(
-                *argv,
+                *wrapped.argv,
+                pass_fds=wrapped.fds,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writer,
                 stderr=writer,
@@ -133,14 +138,22 @@ class Shell:
             )
         except BaseException as error:
             os.close(reader)
+            if isinstance(error, SandboxError):
+                raise BackendError(str(error)) from error
             if isinstance(error, OSError | ValueError):
                 raise BackendError(f"The command could not be started: {error}") from error
             raise
         finally:
             os.close(writer)
+            if wrapped is not None:
+                wrapped.close()
         family = Family(session=process.pid, mark=mark)
         pump = Pump(reader, output.add, show)
         return Job(command=command, process=process, family=family, pump=pump, output=output)
+
+    def _wrapped(self, command: str, grant: Grant) -> Wrapped:
+        argv = (self.program, "-c", command)
+        return Wrapped(argv=argv) if self.sandbox is None else self.sandbox.wrap(argv, self.cwd, grant)
 
     def _leave(self, job: Job, open_sink: OpenSink | None) -> str:
         """The number of the job, if something of the command goes on; what it writes from now on has its own place."""

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import ParamSpec
 
+from ..backends.paths import printable
 from ..backends.protocol import BackendError
 from ..tool import ToolResult
 
 P = ParamSpec("P")
+_LIKE_OURS = re.compile(r"\(|\[|\d+(?:@\d+)?[→-]|next: |Nothing found|No file ")
+"""How lines of ours begin in lists of names."""
 _SENTENCE = re.compile(r"[.:]\s|\n")
 
 
@@ -35,3 +38,9 @@ def failure(text: str, summary: str = "") -> ToolResult:
 def count(number: int, noun: str, plural: str = "") -> str:
     """`1 line`, `2 lines`, `1,200 lines`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def name_line(path: str) -> str:
+    """A path as a line of a list, which cannot be taken for a line of ours."""
+    text = printable(path)
+    return f"./{text}" if _LIKE_OURS.match(text) else text

@@ -10,10 +10,11 @@ import asyncio
 from dataclasses import dataclass
 
 from ..backends.excerpt import character_start
-from ..backends.protocol import Backend, BackendError
+from ..backends.protocol import BackendError
+from .file_text import UTF8_BOM
 from .limits import fitting
+from .source import Source
 
-BOM = b"\xef\xbb\xbf"
 COUNT_LIMIT = 32 * 1024 * 1024
 """Bytes of a file up to which its lines are counted, and of a line up to which its end is looked for."""
 FIRST_LOOK = 2_000
@@ -46,22 +47,20 @@ class Page:
     next: tuple[int, int] | None
 
 
-async def read_page(
-    backend: Backend, path: str, size: int, *, offset: int, column: int, limit: int, tokens: float
-) -> Page:
+async def read_page(source: Source, *, offset: int, column: int, limit: int, tokens: float) -> Page:
     """The page that begins at byte `column` of line `offset`. Raises `BackendError` if there is no such place."""
-    start = await line_start(backend, path, offset)
-    if start is None or start >= size:
-        lines = f"only {await count_lines(backend, path):,}" if size <= COUNT_LIMIT else f"fewer than {offset:,}"
-        raise BackendError(f"{path} has {lines} lines")
-    if start == 0 and await backend.read(path, size=3) == BOM:
+    start = await line_start(source, offset)
+    if start is None or start >= source.size:
+        lines = f"only {await count_lines(source):,}" if source.size <= COUNT_LIMIT else f"fewer than {offset:,}"
+        raise BackendError(f"{source.path} has {lines} lines")
+    if start == 0 and await source.read(0, 3) == UTF8_BOM:
         start = 3
-    if column > 1 and (length := await line_length(backend, path, start, column)) < column - 1:
-        raise BackendError(f"Line {offset:,} of {path} has only {length:,} bytes")
+    if column > 1 and (length := await line_length(source, start, column)) < column - 1:
+        raise BackendError(f"Line {offset:,} of {source.path} has only {length:,} bytes")
     position = start + column - 1
     wanted = min(int(tokens) * _BYTES_PER_TOKEN, _WINDOW) + 4096
-    window = await backend.read(path, start=position, size=wanted)
-    at_end = position + len(window) >= size
+    window = await source.read(position, wanted)
+    at_end = position + len(window) >= source.size
     if not at_end:
         window = window[: character_start(window, len(window) - 4)]
     return await asyncio.to_thread(
@@ -105,11 +104,11 @@ def _first_part(text: str, fits: int, offset: int, column: int) -> Row:
     return Row(number=offset, column=column, data=data, end=b"")
 
 
-async def line_start(backend: Backend, path: str, number: int) -> int | None:
+async def line_start(source: Source, number: int) -> int | None:
     """The byte at which a line begins (perhaps the end of the file), or None if the file is shorter."""
     position, ends = 0, number - 1
     while ends > 0:
-        block = await backend.read(path, start=position, size=_BLOCK)
+        block = await source.read(position, _BLOCK)
         if not block:
             return None
         *passed, rest = block.split(b"\n", ends)
@@ -118,11 +117,11 @@ async def line_start(backend: Backend, path: str, number: int) -> int | None:
     return position
 
 
-async def line_length(backend: Backend, path: str, start: int, enough: int = COUNT_LIMIT) -> int:
+async def line_length(source: Source, start: int, enough: int = COUNT_LIMIT) -> int:
     """Bytes of the line that begins at `start`, without its end; no more than `enough` are looked at."""
     length = 0
     while length < enough:
-        block = await backend.read(path, start=start + length, size=min(_BLOCK, enough - length))
+        block = await source.read(start + length, min(_BLOCK, enough - length))
         if not block:
             break
         stop = block.find(b"\n")
@@ -132,9 +131,9 @@ async def line_length(backend: Backend, path: str, start: int, enough: int = COU
     return length
 
 
-async def count_lines(backend: Backend, path: str) -> int:
+async def count_lines(source: Source) -> int:
     """How many lines a file has, the last one with or without a line end."""
     lines, position, last = 0, 0, b"\n"
-    while block := await backend.read(path, start=position, size=_BLOCK):
+    while block := await source.read(position, _BLOCK):
         lines, position, last = lines + block.count(b"\n"), position + len(block), block[-1:]
     return lines + (last != b"\n")

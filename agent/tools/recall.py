@@ -17,7 +17,7 @@ async def recall(
     id: str = "",
     lines: str = "",
     mode: Mode = "words",
-    role: Literal["", "user", "assistant", "tool"] = "",
+    role: Literal["user", "assistant", "tool"] | None = None,
     tool: str = "",
     file: str = "",
     sessions: Literal["this", "all"] = "this",
@@ -29,8 +29,9 @@ async def recall(
         id: Instead, what to read: an id from a hit or a stub.
         lines: Of what is read: `40-80`; of a long line, `7:2001-4000`.
     """
+    everywhere = sessions == "all"
     ask = RecallAsk(
-        query=query, id=id, lines=lines, mode=mode, role=role, tool=tool, file=file, everywhere=sessions == "all"
+        query=query, id=id, lines=lines, mode=mode, role=role or "", tool=tool, file=file, everywhere=everywhere
     )
     answer = await runtime.session.recall(ask, runtime.result_limit)
     return ToolResult(text=answer.text, summary=answer.summary, is_error=answer.is_error)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from .pages import BOM
+from ...context.messages import clean
+from .file_text import FileText
+from .hints import numbered
 
 _DIFF = 1_000_000
 """Pairs of lines up to which the old and the new file are compared line by line."""
@@ -22,23 +24,19 @@ _ELISION = re.compile(
 """A line that stands for code which is meant to stay, such as `# ... rest of the code unchanged`."""
 
 
-def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are text as we read it."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def suspicious(old: bytes, content: str) -> str | None:
+def suspicious(old: FileText, content: str) -> str | None:
     """Why `content` should not replace `old`, or None."""
-    if "\ufffd" in content and not is_utf8(old):
+    if numbered(content) and not numbered(old.text):
+        return (
+            "All lines of the new text have line numbers of read_file, which belong to no file; nothing was written. "
+            "Give only what follows the arrows."
+        )
+    if "\ufffd" in content and not old.exact:
         return (
             "The file is not UTF-8, and \ufffd stands for bytes of it that would be lost; nothing was written. "
             "Change single places of it: that keeps all other bytes."
         )
-    before, after = old.count(b"\n") + 1, content.count("\n") + 1
+    before, after = old.text.count("\n") + 1, content.count("\n") + 1
     elision = _ELISION.search(content)
     if elision and before >= _LONG and after < before / 2:
         return (
@@ -48,18 +46,18 @@ def suspicious(old: bytes, content: str) -> str | None:
     return None
 
 
-def like(old: bytes, content: str) -> bytes:
-    """The bytes of `content`, with the BOM of the old file and its CRLF line ends if it has no others."""
-    lines, crlf = old.count(b"\n"), old.count(b"\r\n")
+def like(old: FileText, content: str) -> bytes:
+    """The bytes of `content`, with encoding, BOM and line ends of the old file: CRLF or CR if it has no others."""
+    content = clean(content).removeprefix("\ufeff")
+    lines, crlf = old.text.count("\n"), old.text.count("\r\n")
     if lines and lines == crlf and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
-    data = content.encode("utf-8", "replace")
-    return BOM + data if old.startswith(BOM) and not data.startswith(BOM) else data
+    return old.encoded(content)
 
 
-def compared(old: bytes, new: bytes) -> tuple[int, int]:
+def compared(old: str, new: str) -> tuple[int, int]:
     """Lines added and lines removed."""
-    before, after = old.splitlines(), new.splitlines()
+    before, after = _lines(old), _lines(new)
     start = 0
     for one, other in zip(before, after, strict=False):
         if one != other:
@@ -75,3 +73,7 @@ def compared(old: bytes, new: bytes) -> tuple[int, int]:
     if len(before) * len(after) <= _DIFF:
         same = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
     return len(after) - same, len(before) - same
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []

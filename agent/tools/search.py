@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backends.paths import printable
-from ..backends.protocol import Found, Listed, Match
+from ..backends.protocol import Found, Listed, Match, Search
 from ..runtime import ToolRuntime
 from ..tool import ToolResult, tool
-from .answers import answering, count, failure
+from .answers import answering, count, failure, name_line
 from .limits import SAFETY, cost
 
 GLOB_FILES = 200
 GREP_LINES = 100
 GREP_MOST = 5_000
 """Lines that may be asked for."""
+CONTEXT_MOST = 50
+"""Lines around a hit that may be asked for."""
 _ENDING = 100
 """Tokens kept free for what is said at the end."""
 
@@ -25,7 +26,7 @@ _ENDING = 100
 async def glob(pattern: str, runtime: ToolRuntime[Any], path: str = ".") -> ToolResult:
     """Find files by name, newest first: `*.py` at any depth, `src/**/test_*.{ts,tsx}`. Skips ignored files."""
     listed = await runtime.backend.glob(pattern, path, limit=GLOB_FILES)
-    lines = _within_limit([printable(found) for found in listed.paths], runtime.result_limit)
+    lines = _within_limit([name_line(found) for found in listed.paths], runtime.result_limit)
     notes = _glob_notes(listed, len(lines), path)
     return ToolResult(text="\n".join([*lines, *notes]), summary=count(listed.total, "file"))
 
@@ -47,57 +48,89 @@ async def grep(
     *,
     path: str = ".",
     glob: str | None = None,
+    type: str | None = None,
     literal: bool = False,
     ignore_case: bool = False,
+    context: int = 0,
+    files: bool = False,
     limit: int = GREP_LINES,
 ) -> ToolResult:
     """Search the lines of a file, or of all files below a folder, with a regular expression. Skips ignored files.
 
     Args:
         glob: Only files that match, such as `*.py`.
+        type: Only files of a kind, such as `py`.
         literal: The pattern is plain text.
-        limit: Most lines to return.
+        context: Lines to show around each hit, as `number-text`.
+        files: Only name the files and count their hits.
+        limit: Most hits (or files) to return.
     """
     if not 1 <= limit <= GREP_MOST:
         return failure(f"limit must be from 1 to {GREP_MOST:,}.")
-    found = await runtime.backend.grep(pattern, path, glob=glob, literal=literal, ignore_case=ignore_case, limit=limit)
-    lines, shown = _grouped(found.matches, runtime.result_limit * SAFETY - _ENDING)
-    notes = _grep_notes(found, shown, path)
-    hits = count(len(found.matches), "hit") + ("+" if found.incomplete else "")
-    summary = f"{hits} in {count(found.files, 'file')}" if found.matches else "no hits"
-    return ToolResult(text="\n".join([*lines, *notes]), summary=summary)
+    if not 0 <= context <= CONTEXT_MOST:
+        return failure(f"context must be from 0 to {CONTEXT_MOST}.")
+    search = Search(
+        pattern=pattern,
+        literal=literal,
+        ignore_case=ignore_case,
+        glob=glob or None,
+        kind=type or None,
+        context=context,
+        files=files,
+        limit=limit,
+    )
+    found = await runtime.backend.grep(search, path)
+    if files:
+        counts = [f"{name_line(name)}: {number:,}" for name, number in found.counts]
+        lines = _within_limit(counts, runtime.result_limit)
+        left_out = (
+            count(len(counts) - len(lines), "more file was", "more files were") if len(lines) < len(counts) else ""
+        )
+    else:
+        lines, left_out = _grouped(found.matches, runtime.result_limit * SAFETY - _ENDING)
+    return ToolResult(text="\n".join([*lines, *_grep_notes(found, left_out, path)]), summary=_grep_summary(found))
 
 
-def _grouped(matches: Sequence[Match], tokens: float) -> tuple[list[str], int]:
-    """Each file's path on a line and its matches below it, as many as `tokens` allow; and how many these are."""
+def _grep_summary(found: Found) -> str:
+    if not found.counts:
+        return "no hits"
+    hits = count(sum(number for _, number in found.counts), "hit") + ("+" if found.incomplete else "")
+    return f"{hits} in {count(len(found.counts), 'file')}"
+
+
+def _grouped(matches: Sequence[Match], tokens: float) -> tuple[list[str], str]:
+    """Each file's path on a line and its lines below it, as many as `tokens` allow; and how many hits are left out."""
     lines: list[str] = []
-    path, shown = None, 0
-    for match in matches:
-        new = [_line(match)] if match.path == path else [printable(match.path), _line(match)]
+    path = None
+    for at, match in enumerate(matches):
+        new = [_line(match)] if match.path == path else [name_line(match.path), _line(match)]
         tokens -= sum(cost(line) + 1 for line in new)
         if tokens < 0 and lines:
-            break
+            left = sum(not match.context for match in matches[at:])
+            return lines, count(left, "more line was", "more lines were") if left else ""
         lines += new
-        path, shown = match.path, shown + 1
-    return lines, shown
+        path = match.path
+    return lines, ""
 
 
 def _line(match: Match) -> str:
     place = f"{match.line}@{match.column}" if match.column > 1 else str(match.line)
-    return f"{place}→{match.text}{' … (cut)' if match.cut else ''}"
+    return f"{place}{'-' if match.context else '→'}{match.text}{' … (cut)' if match.cut else ''}"
 
 
-def _grep_notes(found: Found, shown: int, path: str) -> list[str]:
+def _grep_notes(found: Found, left_out: str, path: str) -> list[str]:
     notes: list[str] = []
-    if not found.matches:
+    if not found.counts:
         notes.append(f"Nothing found. Ignored files are searched only if path names them; path was {path}.")
-    if shown < len(found.matches):
-        notes.append(f"({len(found.matches) - shown:,} more lines were found: narrow the pattern, path or glob)")
+    if left_out:
+        notes.append(f"({left_out} found: narrow the pattern, path or glob)")
+    if found.binary:
+        notes.append(f"(not shown: {count(found.binary, 'binary file')})")
     return notes + _shortfalls(found.skipped, found.incomplete)
 
 
 def _shortfalls(skipped: int, incomplete: str | None) -> list[str]:
-    notes = [f"(skipped {skipped:,} that could not be read as text)"] if skipped else []
+    notes = [f"(skipped {skipped:,} that could not be read)"] if skipped else []
     return [*notes, f"(not all was searched: {incomplete}; narrow the pattern, path or glob)"] if incomplete else notes
 
 

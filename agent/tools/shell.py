@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..backends.jobs import JobInfo
 from ..backends.protocol import Executed
 from ..backends.terminal import plain
 from ..runtime import ToolRuntime
+from ..sandbox.bounds import Refusal
 from ..tool import ToolResult, tool
 from .answers import answering, count, failure
 
@@ -60,7 +62,7 @@ async def execute(
     }
     summary = f"{state.replace('exit code', 'exit')} · {_gist(ran, output)}"
     text = "\n".join([*([output] if output else []), *_ending(ran, state)])
-    return ToolResult(text=text, summary=summary, log=log, stored=ran.stored)
+    return ToolResult(text=text, summary=summary, log=log, stored=ran.stored, refused=ran.refused)
 
 
 @tool(access="none")
@@ -97,6 +99,23 @@ def job_state(job: JobInfo) -> str:
     if job.signal is not None:
         return f"ended by signal {job.signal} after {job.seconds:.0f} s"
     return f"ended with exit code {job.exit_code} after {job.seconds:.0f} s"
+
+
+def refusals_text(refused: Sequence[Refusal]) -> str:
+    """What the sandbox kept a command from, in words."""
+    return "; ".join(dict.fromkeys(map(_refusal_text, refused)))
+
+
+def _refusal_text(refusal: Refusal) -> str:
+    match refusal.kind:
+        case "write":
+            return f"writing {refusal.subject}"
+        case "read":
+            return f"reading {refusal.subject}"
+        case "network":
+            return f"the network ({refusal.subject})" if refusal.subject else "the network"
+        case "other":
+            return refusal.subject or "something"
 
 
 def _started(job: JobInfo) -> ToolResult:
@@ -142,4 +161,5 @@ def _gist(ran: Executed, output: str) -> str:
 def _ending(ran: Executed, state: str) -> list[str]:
     running = f"; something it started still runs as job {ran.job}" if ran.job else ""
     lost = f"; the end of the output is not in the file: {ran.stored.lost}" if ran.stored and ran.stored.lost else ""
-    return [f"[{state}{running}{lost}; directory {ran.directory}]"]
+    refused = f"; the sandbox kept it from {refusals_text(ran.refused)}" if ran.refused else ""
+    return [f"[{state}{running}{lost}{refused}; directory {ran.directory}]"]

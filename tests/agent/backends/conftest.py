@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from deepagent.agent.backends.local import LocalBackend
+from search_calls import make_tree
 
 MakeBackend = Callable[..., LocalBackend]
 
@@ -48,3 +49,9 @@ async def make_backend(workspace: Path) -> AsyncIterator[MakeBackend]:
 def backend(make_backend: MakeBackend) -> LocalBackend:
     """A backend on the working directory."""
     return make_backend()
+
+
+@pytest.fixture
+def tree(workspace: Path) -> Path:
+    """The working directory, filled with what is hard to search."""
+    return make_tree(workspace)

@@ -15,6 +15,7 @@ import pytest
 from deepagent.agent.backends import files
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.backends.protocol import BackendError, ChangedError
+from hard_inputs import hard_input
 
 MakeBackend = Callable[..., LocalBackend]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -24,11 +25,6 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def _skip_if_permissions_do_not_count(path: Path) -> None:
-    if os.access(path, os.W_OK):
-        pytest.skip("permissions do not count for root")
-
-
 async def test_ranges_are_bytes(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "a").write_bytes(b"0123456789")
     assert await backend.read("a", start=3, size=4) == b"3456"
@@ -36,6 +32,7 @@ async def test_ranges_are_bytes(backend: LocalBackend, workspace: Path) -> None:
     assert await backend.read("a", start=99, size=4) == b""
 
 
+@hard_input("Files", "a pipe, a socket, a device, a folder instead of a file", "refused at once, never opened")
 async def test_what_is_no_file_is_not_opened(make_backend: MakeBackend, workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     (workspace / "folder").mkdir()
@@ -48,6 +45,7 @@ async def test_what_is_no_file_is_not_opened(make_backend: MakeBackend, workspac
     assert time.monotonic() - began < 2
 
 
+@hard_input("Files", "a part of a huge file", "only that part is read")
 async def test_a_part_of_a_huge_file_costs_little(backend: LocalBackend, workspace: Path) -> None:
     with (workspace / "huge").open("wb") as file:
         file.truncate(3 * 1024**3)
@@ -69,6 +67,7 @@ async def test_a_new_file_and_its_folders_follow_the_umask(backend: LocalBackend
     assert stat.S_IMODE((workspace / "new").stat().st_mode) == 0o750
 
 
+@hard_input("Files", "an executable script", "keeps its mode")
 async def test_the_mode_stays(backend: LocalBackend, workspace: Path) -> None:
     script = workspace / "run.sh"
     script.write_text("old")
@@ -86,6 +85,7 @@ async def test_the_owner_stays(backend: LocalBackend, workspace: Path) -> None:
     assert (status.st_uid, status.st_gid) == (1234, 1235)
 
 
+@hard_input("Files", "a file reached through a link", "its target is written, the link stays one")
 async def test_a_link_stays_a_link(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "real.txt").write_text("old")
     (workspace / "link.txt").symlink_to("real.txt")
@@ -98,6 +98,7 @@ async def test_a_link_stays_a_link(backend: LocalBackend, workspace: Path) -> No
     assert (workspace / "made.txt").read_text() == "made"
 
 
+@hard_input("Files", "a reader during a write", "sees the old content or the new, never a part")
 async def test_a_write_replaces_the_file_at_once(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "a").write_text("old")
     with (workspace / "a").open() as reader:
@@ -106,6 +107,7 @@ async def test_a_write_replaces_the_file_at_once(backend: LocalBackend, workspac
     assert _names(workspace) == ["a"]
 
 
+@hard_input("Files", "a write that fails", "leaves the old file and no draft")
 async def test_nothing_is_left_of_a_write_that_fails(backend: LocalBackend, workspace: Path) -> None:
     (workspace / "a").write_text("old")
     with pytest.raises(ChangedError):
@@ -116,23 +118,7 @@ async def test_nothing_is_left_of_a_write_that_fails(backend: LocalBackend, work
     assert (workspace / "a").read_text() == "old"
 
 
-async def test_read_only_is_respected(backend: LocalBackend, workspace: Path) -> None:
-    (workspace / "a").write_text("old")
-    (workspace / "a").chmod(0o444)
-    _skip_if_permissions_do_not_count(workspace / "a")
-    with pytest.raises(BackendError, match="read-only"):
-        await backend.write("a", b"new")
-
-
-async def test_a_file_in_a_read_only_folder_is_written_in_place(backend: LocalBackend, workspace: Path) -> None:
-    (workspace / "shut").mkdir()
-    (workspace / "shut/a").write_text("old")
-    (workspace / "shut").chmod(0o555)
-    _skip_if_permissions_do_not_count(workspace / "shut")
-    await backend.write("shut/a", b"new")
-    assert (workspace / "shut/a").read_text() == "new"
-
-
+@hard_input("Files", "a write that the system cuts off (full disk, limit)", "leaves the old file")
 async def test_a_write_that_the_system_cuts_off_leaves_nothing(backend: LocalBackend, workspace: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -161,6 +147,7 @@ async def test_expectations(backend: LocalBackend, workspace: Path) -> None:
     assert await backend.fingerprint("a") is None
 
 
+@hard_input("Files", "a foreign change that keeps size and time", "is seen: content is compared")
 @pytest.mark.parametrize("size", [100, files.HASH_LIMIT + 1])
 async def test_a_change_that_keeps_size_and_time_is_seen(size: int, backend: LocalBackend, workspace: Path) -> None:
     path = workspace / "a"

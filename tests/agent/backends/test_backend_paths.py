@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.backends.paths import Paths, printable
-from deepagent.agent.backends.protocol import BackendError
+from deepagent.agent.backends.protocol import BackendError, Search
+from hard_inputs import hard_input
 
 MakeBackend = Callable[..., LocalBackend]
 
 
 async def _grep(backend: LocalBackend, pattern: str, path: str = ".") -> list[str]:
-    found = await backend.grep(pattern, path, glob=None, literal=True, ignore_case=False, limit=50)
+    found = await backend.grep(Search(pattern=pattern, literal=True), path)
     return [match.path for match in found.matches]
 
 
@@ -45,6 +46,7 @@ OUTSIDE = (
 )
 
 
+@hard_input("Files", "`..`, links and links in new folders that lead outside", "refused by all file tools")
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_nothing_outside_is_reached(operation: str, path: str, backend: LocalBackend, workspace: Path) -> None:
@@ -89,6 +91,7 @@ async def test_a_search_does_not_follow_links(backend: LocalBackend, workspace: 
     assert (await backend.glob("*", ".", limit=5)).paths == ()
 
 
+@hard_input("Files", "names such as `report..final.md` and `[...slug]`", "are names like any other")
 @pytest.mark.parametrize(
     "name", ["v1..2.txt", "report..final.md", "..hidden", "app/[...slug]/page.tsx", "a b", "~x", "-n"]
 )
@@ -121,6 +124,7 @@ async def test_a_path_that_is_none_is_explained(path: str, reason: str, backend:
         await backend.read(path)
 
 
+@hard_input("Files", "a ring of links", "is explained, not followed for ever")
 async def test_a_long_chain_of_links_ends(backend: LocalBackend, workspace: Path) -> None:
     for number in range(1500):
         (workspace / f"chain-{number}").symlink_to(f"chain-{number + 1}")
@@ -241,6 +245,7 @@ async def test_our_data_is_passed_over_without_any_ignore_file(backend: LocalBac
     assert await _grep(backend, "hit", ".deepagents") == [".deepagents/AGENTS.md"]
 
 
+@hard_input("Files", "a write into the record of the session", "refused")
 @pytest.mark.parametrize(
     "path", ["sessions/s.jsonl", "sessions/new.jsonl", "checkpoints/x", "../.deepagents/sessions/y"]
 )

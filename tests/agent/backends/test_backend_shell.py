@@ -18,6 +18,7 @@ import pytest
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.backends.output import EDGE, Kept
 from deepagent.agent.backends.protocol import BackendError, Executed
+from hard_inputs import hard_input
 
 MakeBackend = Callable[..., LocalBackend]
 
@@ -60,6 +61,11 @@ async def test_a_full_error_stream_does_not_block(backend: LocalBackend) -> None
     assert (len(ran.output), ran.output[-5:], ran.exit_code) == (1_000_005, b"\nout\n", 3)
 
 
+@hard_input(
+    "Commands",
+    "a child that keeps the pipe open (`server &`)",
+    "the answer comes when the shell ends; the child is a job",
+)
 async def test_a_background_child_does_not_hold_the_answer(backend: LocalBackend) -> None:
     began = time.monotonic()
     ran = await _run(backend, "sleep 61.25 & echo hi")
@@ -86,6 +92,7 @@ async def test_a_plain_command_leaves_nothing(backend: LocalBackend) -> None:
     assert not (await _run(backend, "echo hi | cat")).job
 
 
+@hard_input("Commands", "pipes, subshells, ignored signals at the time limit", "all are ended")
 @pytest.mark.parametrize(
     "command",
     [
@@ -105,6 +112,7 @@ async def test_a_time_limit_ends_all_and_keeps_the_output(command: str, make_bac
     assert await _gone("63.25")
 
 
+@hard_input("Commands", "a child in a session of its own (`setsid`, `nohup`)", "is ended with its job")
 @pytest.mark.parametrize(("escape", "time"), [("setsid", "67.1"), ("setsid nohup", "67.2"), ("setsid setsid", "67.3")])
 async def test_a_child_that_left_the_session_is_ended_too(escape: str, time: str, backend: LocalBackend) -> None:
     ran = await _run(backend, f"{escape} sleep {time} >/dev/null 2>&1 & echo hi")
@@ -131,6 +139,7 @@ async def test_a_cancelled_command_is_ended(backend: LocalBackend) -> None:
     assert await _gone("64.25")
 
 
+@hard_input("Commands", "`read`, `cat`, an interpreter that waits for input", "end at once")
 async def test_nothing_is_waited_for(backend: LocalBackend) -> None:
     began = time.monotonic()
     assert (await _run(backend, "read x; echo got $?")).output == b"got 1\n"
@@ -141,6 +150,7 @@ async def test_nothing_is_waited_for(backend: LocalBackend) -> None:
     assert time.monotonic() - began < 5
 
 
+@hard_input("Commands", "a pager, an editor, a password", "are not opened, not asked for")
 async def test_git_neither_pages_nor_asks(backend: LocalBackend, workspace: Path) -> None:
     script = (
         "git init -q . && git config user.email a@b.c && git config user.name n && git config core.pager 'less -+F'"
@@ -154,6 +164,7 @@ async def test_git_neither_pages_nor_asks(backend: LocalBackend, workspace: Path
     assert b"SSH_ASKPASS_REQUIRE=never" in ran.output
 
 
+@hard_input("Commands", "`env` with provider keys in the environment", "the keys are not there")
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "my_service_api_key", "HF_TOKEN", "DEEPAGENT_TOKEN", "ODD_NAME"])
 async def test_keys_are_not_inherited(name: str, make_backend: MakeBackend) -> None:
     environ = {**os.environ, name: "very-secret", "GITHUB_TOKEN": "own-token", "MY_SETTING": "kept"}

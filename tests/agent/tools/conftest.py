@@ -6,10 +6,12 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import pytest
 from deepagent.agent.backends.local import LocalBackend
+from deepagent.agent.middleware.base import RunState
+from deepagent.agent.middleware.masking import Masking
 from deepagent.agent.result_file import ResultFile
 from deepagent.agent.runtime import RecallAsk, ToolRuntime
 from deepagent.agent.secrets import Masker
@@ -17,7 +19,7 @@ from deepagent.agent.storage import DiskStorage
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools import builtin_tools
 from deepagent.context.entries import Todo
-from deepagent.context.messages import Image
+from deepagent.context.messages import Image, ToolCall
 from deepagent.context.offload import Offloader
 from deepagent.context.recall_text import Answer
 from deepagent.context.tokens import Counter
@@ -80,7 +82,9 @@ class Bench:
             result_limit=self.result_limit,
             on_output=self.shown.extend,
         )
-        return await TOOLS[tool].run(arguments, runtime)
+        run, chosen = cast(RunState, None), TOOLS[tool]  # what follows looks at the call and the tool alone
+        call = ToolCall(id="call-1", name=tool, arguments=arguments)
+        return await Masking(Masker({})).wrap_tool(run, call, chosen, lambda call: chosen.run(call.arguments, runtime))
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import Protocol
 import pytest
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.tool import ToolResult
-from deepagent.agent.tools.splice import apply, changed_lines, plan
+from deepagent.agent.tools.edits import Edit, checked, made
+from deepagent.agent.tools.file_text import FileText, file_text
+from deepagent.agent.tools.splice import changed_lines, plan
 from deepagent.context.stubs import argument_stub
-from hypothesis import given
-from hypothesis import strategies as st
+from hard_inputs import hard_input
 from pydantic import JsonValue
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -29,11 +30,15 @@ class Bench(Protocol):
     async def call(self, tool: str, /, **arguments: JsonValue) -> ToolResult: ...
 
 
-WHITESPACE = "Only whitespace (tabs, spaces, blanks at the end) differs at line"
+def _text(data: bytes) -> FileText:
+    text = file_text(data)
+    assert text is not None
+    return text
 
 
 def _edited(data: bytes, old: str, new: str) -> bytes:
-    return apply(data, plan(data, old, new))
+    text = _text(data)
+    return text.encoded(made("f", text, checked([Edit(old_string=old, new_string=new)])).text)
 
 
 @pytest.mark.parametrize(
@@ -61,30 +66,6 @@ def test_a_splice(data: bytes, old: str, new: str, after: bytes) -> None:
     assert _edited(data, old, new) == after
 
 
-@given(
-    before=st.binary(max_size=60),
-    old=st.text(alphabet="ab\n\t é", min_size=1, max_size=12),
-    new=st.text(alphabet="ab\n\t é", max_size=12),
-    after=st.binary(max_size=60),
-    crlf=st.booleans(),
-)
-def test_only_what_was_found_changes(before: bytes, old: str, new: str, after: bytes, crlf: bool) -> None:
-    raw = old.encode().replace(b"\n", b"\r\n") if crlf else old.encode()
-    data = before + raw + after
-    changes = plan(data, old, new)
-    assert changes
-    at = 0
-    for change in changes:
-        assert at <= change.start <= change.end <= len(data)
-        at = change.end
-    if len(changes) == 1 and len(before) <= changes[0].start and changes[0].end <= len(before) + len(raw):
-        result = apply(data, changes)
-        assert result.startswith(before)
-        assert result.endswith(after)
-        middle = result[len(before) : len(result) - len(after)]
-        assert middle.replace(b"\r\n", b"\n") == new.encode()
-
-
 @pytest.mark.parametrize(
     ("data", "old", "new", "counts"),
     [
@@ -98,9 +79,11 @@ def test_only_what_was_found_changes(before: bytes, old: str, new: str, after: b
     ],
 )
 def test_lines_are_counted_as_a_diff_counts(data: bytes, old: str, new: str, counts: tuple[int, int]) -> None:
-    assert changed_lines(data, plan(data, old, new)) == counts
+    text = _text(data).text
+    assert changed_lines(text, plan(text, old, new)) == counts
 
 
+@hard_input("Files", "a CRLF file, one word edited", "git sees one changed line")
 async def test_one_word_in_a_crlf_file_is_one_line_for_git(call: Call, workspace: Path) -> None:
     git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-c", "core.autocrlf=false"]
     (workspace / "a.txt").write_bytes(b"".join(b"line %d\r\n" % n for n in range(200)))
@@ -112,6 +95,7 @@ async def test_one_word_in_a_crlf_file_is_one_line_for_git(call: Call, workspace
     assert stat_.stdout == b"1\t1\ta.txt\n"
 
 
+@hard_input("Files", "a file with a BOM", "the BOM is hidden from the model and stays on the disk")
 async def test_a_bom_stays(call: Call, workspace: Path) -> None:
     (workspace / "a").write_bytes(b"\xef\xbb\xbffirst\nlast\n")
     await call("edit_file", path="a", old_string="\ufefffirst", new_string="one")
@@ -128,6 +112,11 @@ async def test_mode_and_link_stay(call: Call, workspace: Path) -> None:
     assert ((workspace / "run").read_text(), stat.S_IMODE((workspace / "run").stat().st_mode)) == ("new", 0o755)
 
 
+@hard_input(
+    "Files",
+    "edits that are empty, without effect, ambiguous, near misses, of binary or other encodings",
+    "are refused with what differs and where; the file stays",
+)
 @pytest.mark.parametrize(
     ("data", "old", "new", "everywhere", "text"),
     [
@@ -136,22 +125,34 @@ async def test_mode_and_link_stay(call: Call, workspace: Path) -> None:
         (b"a\nb\n", "a", "a", False, "No change"),
         (b"a\r\nb\n", "a\r\nb", "a\nb", False, "No change"),
         (b"a\nb\na\nc a\n", "a", "x", False, "occurs 3 times in f, at lines 1, 3, 4; nothing was written"),
+        (b"bbb\nx\n", "bb", "a", False, "occurs 2 times in f, at lines 1, 1;"),
+        (b"}\n}\n}\n", "}\n}", "x", False, "occurs 2 times in f, at lines 1, 2;"),
         (b"x\n" * 20, "x", "y", False, "at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 …"),
         (
             b"all:\n\tcc\n",
             "all:\n    cc",
             "x",
             False,
-            f"{WHITESPACE} 1",
+            "Only whitespace differs: before `cc` in line 2 the file has 1 line break and 1 tab, old_string 1 line "
+            "break and 4 spaces. In the file it is:\n1→all:\n2→\tcc",
         ),
+        (b"a\n\tif x:  \n", "if  x:", "y", False, "before `x:` in line 2 the file has 1 space, old_string 2 spaces."),
+        (b"if x:  \n\ty\n", "if x:\n\ty", "z", False, "the file has 2 spaces, 1 line break and 1 tab, old_string"),
+        (b"\tx = 1\n", "    x = 1", "y", False, "before `x` in line 1 the file has 1 tab, old_string 4 spaces."),
+        (b"f(a,\n  b)\n", "f(a, b)", "y", False, "before `b)` in line 2 the file has 1 line break and 2 spaces"),
+        (b"foo  \nbar\n", "foo\n", "y", False, "after `foo` in line 1 the file has 2 spaces and 1 line break"),
+        (b"a\xc2\xa0b\n", "a b", "y", False, "the file has 1 no-break space, old_string 1 space"),
         (
-            b"a\n\tif x:  \n",
-            "if  x:",
-            "y",
+            b"say \xe2\x80\x9chi\xe2\x80\x9d\n",
+            'say "hi"',
+            "x",
             False,
-            f"{WHITESPACE} 2",
+            "quotation marks, dashes, or how a letter is coded differs at line 1",
         ),
-        (b"say \xe2\x80\x9chi\xe2\x80\x9d\n", 'say "hi"', "x", False, "quotation marks or dashes differs at line 1"),
+        (b"caf\xc3\xa9\n", "cafe\u0301", "x", False, "how a letter is coded differs at line 1"),
+        (b'say "hi"\n', 'say \\"hi\\"', "x", False, "escaped once too often: in the file it stands at line 1"),
+        (b"a < b\n", "a &lt; b", "x", False, "old_string has HTML entities"),
+        (b'"a\\nb"\n', '"a\nb"', "x", False, "The file has `\\n` or `\\t` in two characters there"),
         (
             b"def compute(a, b):\n    pass\n",
             "def compute(a):\n",
@@ -159,12 +160,17 @@ async def test_mode_and_link_stay(call: Call, workspace: Path) -> None:
             False,
             "is line 1:\n1→def compute(a, b):",
         ),
-        (b"abc\n", "12→abc", "x", False, "give only what follows the arrow"),
+        (b"x\nabc\ny\n", "2→abc\n3→y", "x", False, "give only what follows the arrows. Without, it stands at line 2."),
+        (b"abc\ny\n", "abc\ny", "1→abc\n2→z", False, "new_string has the line numbers of read_file"),
+        (b"K=sk\n", "K=[secret THE_KEY]", "x", False, "stands for a secret that is not shown to you: leave it out"),
         (b"new text\n", "old text", "new text", False, "already there, at line 1"),
         (b"abc\n", "something else", "x", False, "No line is like it"),
         (b"caf\xe9\n", "caf\u00e9", "x", False, "is not UTF-8: give only ASCII"),
         (b"x caf\xe9\n", "x", "\u00fc", False, "only ASCII text can be put into it"),
-        (b"x\0", "x", "y", False, "binary"),
+        (b"x\0", "x", "y", False, "a binary file. edit_file changes text"),
+        (b"%PDF-1.7\nx", "x", "y", False, "a PDF document"),
+        ("x\n".encode("utf-16-le") * 20, "x", "y", True, "UTF-16 text without a BOM"),
+        (b"\xff\xfex\0\x00\xd8", "x", "y", False, "no valid UTF-16, although its BOM says so"),
         (b"abc\n", "abc", argument_stub("content", 9, "f", "e1"), False, "stands for text that is not shown"),
         (b"abc\n", "abc", "KEY=[secret OPENAI_API_KEY]", False, "stands for a secret"),
     ],
@@ -186,6 +192,14 @@ async def test_what_is_no_file(path: str, text: str, call: Call) -> None:
     assert text in result.text
 
 
+@pytest.mark.parametrize("data", [b"\r\nfoo\r\n", b"\nfoo\n"])
+async def test_one_line_end_is_one_place(data: bytes, call: Call, workspace: Path) -> None:
+    (workspace / "f").write_bytes(data)
+    result = await call("edit_file", path="f", old_string="\nfoo\n", new_string="bar\n")
+    assert not result.is_error, result.text
+    assert (workspace / "f").read_bytes() == b"bar" + data[: len(data) // 2 - 1]
+
+
 async def test_all_places(call: Call, workspace: Path) -> None:
     (workspace / "f").write_text("a b a\nb a\n")
     result = await call("edit_file", path="f", old_string="a", new_string="aa", replace_all=True)
@@ -201,6 +215,11 @@ async def test_text_from_a_page_is_found(call: Call, workspace: Path) -> None:
     assert (workspace / "f").read_bytes() == b"x\r\n\tb()\r\n"
 
 
+@hard_input(
+    "Files",
+    "a file that somebody changed since it was read",
+    "an edit elsewhere in it works on the new content",
+)
 async def test_an_edit_works_on_what_the_file_is_now(call: Call, workspace: Path) -> None:
     (workspace / "f").write_text("one\ntwo\n")
     await call("read_file", path="f")
@@ -232,6 +251,11 @@ class Contended(LocalBackend):
         return data
 
 
+@hard_input(
+    "Files",
+    "somebody writes between reading and replacing",
+    "the edit is made anew, or given up; nothing is lost",
+)
 @pytest.mark.parametrize(("changes", "text"), [(1, "theirs\nmine\n"), (9, "theirs\n" * 3 + "old\n")])
 async def test_someone_else_writes_in_the_same_moment(changes: int, text: str, bench: Bench, workspace: Path) -> None:
     (workspace / "f").write_text("old\n")

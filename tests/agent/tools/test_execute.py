@@ -15,6 +15,7 @@ from deepagent.agent import result_file
 from deepagent.agent.backends.local import LocalBackend
 from deepagent.agent.backends.terminal import plain
 from deepagent.agent.tool import ToolResult
+from hard_inputs import hard_input
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -51,6 +52,7 @@ async def test_no_output(call: Call, workspace: Path) -> None:
     assert (result.text, result.summary) == (f"[exit code 0; directory {workspace}]", "exit 0 · 0 lines")
 
 
+@hard_input("Commands", "a command that runs into its time limit", "is ended; what it wrote is there")
 async def test_a_time_limit_leaves_what_was_written(call: Call) -> None:
     began = time.monotonic()
     result = await call("execute", command="echo before; sleep 300 | cat", timeout=0.5)
@@ -69,6 +71,7 @@ async def test_what_is_left_running_is_told(bench: Bench) -> None:
     assert result.text.startswith("hi\n[exit code 0; something it started still runs as job 1; directory ")
 
 
+@hard_input("Commands", "output that is no text, in the locale C", "`�` for each byte, nothing fails")
 async def test_bytes_that_are_no_text(call: Call, bench: Bench, workspace: Path) -> None:
     bench.backend = LocalBackend(
         workspace, workspace, data=workspace / ".deepagents", environ={**os.environ, "LC_ALL": "C"}
@@ -84,6 +87,11 @@ async def test_a_progress_bar_leaves_its_last_state(call: Call) -> None:
     assert len(result.text) < 200
 
 
+@hard_input(
+    "Commands",
+    "a long output with colours and a secret",
+    "is in a file while it comes, without colours and secret",
+)
 async def test_a_long_output_is_in_a_file_byte_for_byte(bench: Bench, tmp_path: Path) -> None:
     line = r"\033[32m€%d\033[0m\tsk-very-secret\n"
     result = await bench.call("execute", command=f"for i in $(seq 20000); do printf '{line}' $i; done; exit 3")
@@ -98,6 +106,7 @@ async def test_a_long_output_is_in_a_file_byte_for_byte(bench: Bench, tmp_path: 
     assert result.summary == "exit 3 · €20000\t[secret KEY]"
 
 
+@hard_input("Commands", "megabytes of a progress bar in colours", "its last state is left")
 async def test_a_progress_bar_of_megabytes_leaves_its_last_state(call: Call) -> None:
     command = (
         r"printf start; for i in $(seq 40000); do printf '\r\033[32m%7d/40000 is done\033[0m' $i; done; echo ' end'"
@@ -107,6 +116,7 @@ async def test_a_progress_bar_of_megabytes_leaves_its_last_state(call: Call) -> 
     assert stored.head == "  40000/40000 is done end\n"
 
 
+@hard_input("Commands", "output beyond what may be stored", "beginning and end are shown, and what is missing is told")
 async def test_what_could_not_be_stored_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_file, "LIMIT", 1_000_000)
     result = await bench.call("execute", command="yes | head -c 3000000; echo the end")

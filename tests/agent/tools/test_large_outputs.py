@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hard_inputs import hard_input
 
 SIZE = 1_000_000_000
 
@@ -34,6 +35,7 @@ async def _lags() -> AsyncGenerator[list[float]]:
         task.cancel()
 
 
+@hard_input("Commands", "a gigabyte of output", "all of it in a file, a few megabytes of memory, the screen stays free")
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "size"),

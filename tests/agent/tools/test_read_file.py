@@ -16,8 +16,10 @@ from typing import Protocol
 import pytest
 from deepagent.agent.tokenizer import load_encoder
 from deepagent.agent.tool import ToolResult
+from deepagent.agent.tools import source
 from deepagent.agent.tools.limits import SAFETY, cost, fitting
 from deepagent.agent.tools.pages import fill
+from hard_inputs import hard_input
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -88,17 +90,25 @@ SAMPLES: dict[str, bytes] = {
     "json": json.dumps([{"id": n, "name": f"n{n}"} for n in range(4_000)]).encode(),
     "base64": base64.b64encode(random.Random(1).randbytes(90_000)),
     "arrows": "1→x\n2→y\n".encode() * 10,
+    "lone cr": b"one\rtwo\r\rthree",
+    "utf-16": ("ä line\n" * 900 + "the last, without an end").encode("utf-16"),
     "looks like a hint": b"a\nnext: offset 7\nb\n(line 1 has 2 bytes)\n",
 }
 
 
+@hard_input(
+    "Files",
+    "long lines, mixed line ends, no final newline, bytes that are no text",
+    "following the hints from page to page gives every byte",
+)
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("limit", [700, 20_000])
 async def test_following_the_hints_gives_every_byte(name: str, limit: int, bench: Bench, workspace: Path) -> None:
     (workspace / "a.txt").write_bytes(SAMPLES[name])
     bench.result_limit = limit
     data, pages = await _read_on(bench.call, "a.txt")
-    assert data == SAMPLES[name]
+    data = data.decode().encode("utf-16") if name == "utf-16" else data
+    assert (data.replace(b"\n", b"\r") if name == "lone cr" else data) == SAMPLES[name]
     assert all(len(ENCODE(page)) <= limit for page in pages)
 
 
@@ -134,11 +144,23 @@ async def test_a_page(call: Call, workspace: Path) -> None:
     assert result.text == "a.py lines 11-12 of 12\n11→line 11\n12→line 12"
 
 
+@hard_input("Files", "tabs and blanks at the end of lines", "pass as they are")
 async def test_tabs_and_blanks_pass_as_they_are(call: Call, workspace: Path) -> None:
     (workspace / "Makefile").write_text("all:\n\tcc -o x \n  \t two\n")
     assert (await call("read_file", path="Makefile")).text.split("\n")[1:] == ["1→all:", "2→\tcc -o x ", "3→  \t two"]
 
 
+BIG = "x lines 1-2 of 2 (UTF-16, big-endian, shown as UTF-8;"
+LITTLE = "x lines 1-2 of 2 (UTF-16, little-endian, shown as UTF-8;"
+BROKEN = "UTF-16 with errors, � stands for them; it cannot be edited"
+NO_BOM = "most likely UTF-16 text without a BOM, 120 bytes, not shown; `iconv -f UTF-16"
+
+
+@hard_input(
+    "Files",
+    "UTF-16, UTF-32, lone CR, a PDF, an archive, a database, a program, an empty file",
+    "what can be shown is shown as UTF-8 with its line ends told; for the rest it is told what it is and what helps",
+)
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -149,8 +171,25 @@ async def test_tabs_and_blanks_pass_as_they_are(call: Call, workspace: Path) -> 
         (b"caf\xe9\n", "x lines 1-1 of 1 (� stands for bytes that are not UTF-8)\n1→caf�"),
         (b"", "x is empty (0 bytes)."),
         (b"\n", "x lines 1-1 of 1\n1→"),
-        (b"\x89PNG\r\n\0\0", "x is a binary file of 8 bytes; read_file reads UTF-8."),
-        ("hi".encode("utf-16"), "x is UTF-16 text of 6 bytes; read_file reads UTF-8."),
+        (b"\x89PNG\r\n\0\0", "x is a binary file, 8 bytes, not shown."),
+        ("hi".encode("utf-16"), "x lines 1-1 of 1 (UTF-16, little-endian, shown as UTF-8; no final newline)\n1→hi"),
+        (b"\xfe\xff\0h\0\n\x20\xac", f"{BIG} no final newline)\n1→h\n2→€"),
+        (b"\xfe\xff\0a\0\r\0\n", "x lines 1-1 of 1 (UTF-16, big-endian, shown as UTF-8; CRLF line ends)\n1→a"),
+        (b"\xff\xfea\0\r\0b\0", f"{LITTLE} CR line ends; no final newline)\n1→a\n2→b"),
+        (b"\xff\xfe", "x is empty but for its BOM."),
+        (b"\xef\xbb\xbf", "x is empty but for its BOM."),
+        (b"\xff\xfea\0\0\xd8", f"x lines 1-1 of 1 ({BROKEN}; no final newline)\n1→a�"),
+        (b"one\rtwo\r", "x lines 1-2 of 2 (CR line ends)\n1→one\n2→two"),
+        (b"one\rtwo\nx", "x lines 1-2 of 2 (lines hold carriage returns; no final newline)\n1→one\rtwo\n2→x"),
+        ("hi\n".encode("utf-16-le") * 20, f"x is {NO_BOM}LE -t UTF-8 FILE` prints it."),
+        ("hi\n".encode("utf-16-be") * 20, f"x is {NO_BOM}BE -t UTF-8 FILE` prints it."),
+        ("hi".encode("utf-32"), "x is UTF-32 text, 12 bytes, not shown; `iconv -f UTF-32 -t UTF-8 FILE` prints it."),
+        (b"%PDF-1.7\n%", "x is a PDF document, 10 bytes, not shown; `pdftotext FILE -` prints its text."),
+        (
+            b"\x1f\x8b\x08",
+            "x is gzip data, 3 bytes, not shown; `gzip -dc FILE` prints it, `tar -tzf FILE` lists an archive.",
+        ),
+        (b"\x7fELF\2\1", "x is a compiled program or library, 6 bytes, not shown."),
     ],
 )
 async def test_what_is_said_of_a_file(data: bytes, text: str, call: Call, workspace: Path) -> None:
@@ -163,7 +202,7 @@ async def test_what_is_said_of_a_file(data: bytes, text: str, call: Call, worksp
     ("arguments", "text"),
     [
         ({"path": "nowhere"}, "nowhere does not exist"),
-        ({"path": "folder"}, "folder is a directory, not a file."),
+        ({"path": "folder"}, "folder is a directory, not a file: ls lists it."),
         ({"path": "../x"}, "outside the workspace"),
         ({"path": "a", "offset": 4}, "a has only 3 lines"),
         ({"path": "a", "offset": 2, "column": 9}, "Line 2 of a has only 3 bytes"),
@@ -190,6 +229,7 @@ async def test_what_cannot_be_read_is_answered(
     assert time.monotonic() - began < 2
 
 
+@hard_input("Files", "a sparse file of three gigabytes", "a page of it comes at once, in little memory")
 async def test_a_sparse_file_of_three_gigabytes(call: Call, workspace: Path) -> None:
     with (workspace / "binary").open("wb") as file:
         file.truncate(3 * 1024**3)
@@ -198,7 +238,7 @@ async def test_a_sparse_file_of_three_gigabytes(call: Call, workspace: Path) -> 
         file.truncate(3 * 1024**3)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
-    assert "a binary file of 3,221,225,472 bytes" in (await call("read_file", path="binary")).text
+    assert "a binary file, 3,221,225,472 bytes" in (await call("read_file", path="binary")).text
     result = await call("read_file", path="text", limit=3)
     assert result.text.startswith("text lines 1-3 of 3,221,225,472 bytes\n1→first line\n")
     assert result.text.endswith("\nnext: offset 4")
@@ -209,6 +249,20 @@ async def test_a_sparse_file_of_three_gigabytes(call: Call, workspace: Path) -> 
 async def test_a_control_character_in_a_name_stays_on_the_line(call: Call, workspace: Path) -> None:
     (workspace / "a\nb").write_text("x\n")
     assert (await call("read_file", path="a\nb")).text.startswith("a\\nb lines 1-1 of 1\n")
+
+
+async def test_a_notebook_is_text_with_a_word_of_advice(call: Call, workspace: Path) -> None:
+    (workspace / "a.ipynb").write_text('{\n "cells": []\n}\n')
+    head = (await call("read_file", path="a.ipynb")).text.split("\n")[0]
+    assert head.startswith("a.ipynb lines 1-3 of 3 (a notebook: cells are JSON")
+
+
+async def test_a_large_file_in_utf16_is_not_held(call: Call, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "HELD", 1_000)
+    (workspace / "a").write_text("x" * 1_000, encoding="utf-16")
+    result = await call("read_file", path="a")
+    assert result.is_error
+    assert "a is UTF-16 text of 2,002 bytes, too many to be shown here; `iconv" in result.text
 
 
 @given(
@@ -234,7 +288,7 @@ def test_pages_cover_any_bytes_without_a_gap(data: bytes, tokens: float, limit: 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_judgement_is_on_the_safe_side(name: str) -> None:
-    text = SAMPLES[name].decode()[:60_000]
+    text = SAMPLES[name].decode("utf-16" if name == "utf-16" else "utf-8")[:60_000]
     characters, _ = fitting(text, 3_000 * SAFETY)
     assert len(ENCODE(text[:characters])) <= 3_000
     assert cost(text) * 4 >= len(ENCODE(text)) * SAFETY

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from deepagent.agent.stand_ins import refuse_stand_in
 from deepagent.agent.tool import ToolResult
 from deepagent.agent.tools.rewrite import compared
-from deepagent.agent.tools.stub import refuse_stub
 from deepagent.context.stubs import STUB_MARK, argument_stub, pointer_text
+from hard_inputs import hard_input
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -23,6 +24,7 @@ async def test_a_new_file(call: Call, workspace: Path) -> None:
     assert (workspace / "new/deep/a.txt").read_text() == "one\nzwei ü\n"
 
 
+@hard_input("Files", "a file that was not read is written anew", "refused")
 async def test_an_unread_file_is_not_overwritten(call: Call, workspace: Path) -> None:
     (workspace / "a").write_text("precious\n")
     result = await call("write_file", path="a", content="x")
@@ -41,6 +43,7 @@ async def test_a_file_that_was_read_may_be_overwritten(call: Call, workspace: Pa
     assert (workspace / "a").read_text() == "one\n2\n"
 
 
+@hard_input("Files", "a file that somebody changed is written anew", "refused, also if size and time are the same")
 async def test_a_change_that_keeps_size_and_time_is_not_overwritten(call: Call, workspace: Path) -> None:
     (workspace / "a").write_text("one")
     status = (workspace / "a").stat()
@@ -77,6 +80,7 @@ async def test_line_ends_and_bom_are_kept(call: Call, workspace: Path) -> None:
     assert result.summary == "+1 −1"
 
 
+@hard_input("Files", "a Latin-1 file is written anew with `�` in it", "refused")
 async def test_bytes_that_are_no_text_are_not_lost(call: Call, workspace: Path) -> None:
     (workspace / "a").write_bytes(b"x=1\n# caf\xe9\n")
     shown = (await call("read_file", path="a")).text
@@ -90,6 +94,7 @@ STUB = argument_stub("content", 4_000, "a.py", "e1")
 POINTER = pointer_text(what="x", path="p", size=1, lines=1, tokens=1, preview="1→x", hint="")
 
 
+@hard_input("Files", "a stub of ours, or a mask of a secret, as content", "never reaches a file")
 @pytest.mark.parametrize(
     "text",
     [
@@ -106,15 +111,16 @@ POINTER = pointer_text(what="x", path="p", size=1, lines=1, tokens=1, preview="1
 async def test_what_stands_for_other_text_is_never_written(text: str, call: Call, workspace: Path) -> None:
     result = await call("write_file", path="a.py", content=text)
     assert result.is_error
-    assert "nothing was written" in result.text
+    assert "nothing was done" in result.text
     assert not (workspace / "a.py").exists()
 
 
 def test_text_about_stubs_may_be_written() -> None:
-    assert refuse_stub(f"The mark `{STUB_MARK}` begins a stub.\nMore.\n") is None
-    assert refuse_stub("A mask looks like [secret NAME].\n") is None
+    assert refuse_stand_in(f"The mark `{STUB_MARK}` begins a stub.\nMore.\n") is None
+    assert refuse_stand_in("A mask looks like [secret NAME].\n") is None
 
 
+@hard_input("Files", "`... rest of the code unchanged` over a long file", "refused")
 @pytest.mark.parametrize(
     "line",
     [
@@ -172,13 +178,13 @@ async def test_parallel_writes(call: Call, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "counts"),
     [
-        (b"", b"a\nb\n", (2, 0)),
-        (b"a\nb\n", b"", (0, 2)),
-        (b"a\nb\nc\n", b"a\nc\n", (0, 1)),
-        (b"a\nb\nc\nd\n", b"x\nb\ny\nd\n", (2, 2)),
-        (b"a\n" * 900 + b"b\n", b"c\n" + b"a\n" * 900, (1, 1)),
-        (b"a\n", b"a\n", (0, 0)),
+        ("", "a\nb\n", (2, 0)),
+        ("a\nb\n", "", (0, 2)),
+        ("a\nb\nc\n", "a\nc\n", (0, 1)),
+        ("a\nb\nc\nd\n", "x\nb\ny\nd\n", (2, 2)),
+        ("a\n" * 900 + "b\n", "c\n" + "a\n" * 900, (1, 1)),
+        ("a\n", "a\n", (0, 0)),
     ],
 )
-def test_lines_of_a_rewritten_file(old: bytes, new: bytes, counts: tuple[int, int]) -> None:
+def test_lines_of_a_rewritten_file(old: str, new: str, counts: tuple[int, int]) -> None:
     assert compared(old, new) == counts
