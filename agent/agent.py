@@ -26,6 +26,7 @@ from ..context.record import Ask, Recorder
 from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.view import View
+from .checkpoints.files import Files, FilesReport
 from .config import PermissionMode
 from .edge import Edge
 from .errors import DeepagentError
@@ -61,6 +62,7 @@ class Agent:
         self.parts = parts
         self.session = parts.session
         self.notices = (*parts.notices, *parts.session.notices)
+        parts.files.may = lambda: self._run is None
         self._sink: Callable[[Event], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._edge = Edge()
@@ -195,6 +197,21 @@ class Agent:
     def control(self) -> Control:
         """What the user does to the context by hand: pin, drop, restore, rewind, preview."""
         return Control(ladder=self._ladder, mask=self.parts.masker.mask)
+
+    @property
+    def files(self) -> Files:
+        """What the session did to files: show, undo, redo, rewind. Its calls block."""
+        return self.parts.files
+
+    def rewind(self, message: str, *, talk: bool = True, files: bool = True) -> FilesReport:
+        """Goes back to before a message of the user's, given by the beginning of its id: what was said since then, the
+        files, or both. Raises `CannotDo`, `StorageError` or `GitError`; the first means that nothing was done."""
+        control = self.control
+        request = control.request(message).id
+        report = self.files.rewind(request, preview=True)
+        if talk:
+            control.rewind(request)
+        return self.files.rewind(request) if files else report
 
     async def compact(self, focus: str | None = None, *, model: bool = True) -> AsyncGenerator[Event, None]:
         """Compacts at once, whatever the filling, and gives the events of it.

@@ -21,16 +21,25 @@ from ..context.tokens import Counter
 from .agent import Agent
 from .approvals.policy import Policy
 from .approvals.rules import parse_rules
+from .backends.environment import command_environment
 from .backends.local import LocalBackend
+from .checkpoints.files import Files
+from .checkpoints.opening import open_checkpoints
+from .checkpoints.retention import forget, tidy
+from .checkpoints.store import Store
 from .config import PermissionMode, Settings
 from .credentials import load_credentials
 from .errors import ConfigError
+from .git import GitError
 from .known_windows import KnownWindows
 from .middleware.approvals import Approvals
 from .middleware.base import Middleware
+from .middleware.checkpoints import Checkpoints
+from .middleware.confinement import Confinement
 from .middleware.guard import Guard
 from .middleware.limits import Limits
 from .middleware.masking import Masking
+from .middleware.quoting import Quoting
 from .middleware.upkeep import Upkeep
 from .model.catalog import model_info
 from .model.choose import open_model, returned_by
@@ -41,6 +50,8 @@ from .parts import Parts
 from .prompt_source import PromptSource, skill_roots
 from .removal import remove_expired
 from .runtime import Context
+from .sandbox.opening import open_sandbox
+from .sandbox.sandbox import Sandbox
 from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
 from .small_files import expand, read_small
@@ -158,7 +169,10 @@ def _parts(
     settings, workspace = place.settings, place.workspace
     budget = budget_for(models.window, settings.context)
     tools = (*builtin_tools(), *extras.tools)
-    backend = _backend(workspace, place.storage, place.environ, settings, extras)
+    sandbox = open_sandbox(
+        settings.sandbox, workspace, command_environment(place.environ, settings.secrets), extras.add_dirs
+    )
+    backend = _backend(place, extras, sandbox)
     counter = Counter(load_encoder, returned=returned_by(models.work))
     prompt = PromptSource(
         settings=settings,
@@ -171,8 +185,9 @@ def _parts(
         custom=extras.prompt,
         context=extras.context,
     )
-    approvals = _approvals(settings, backend, extras)
-    policies = (Masking(masker), Limits(settings.limits), *extras.middleware, Guard(), approvals)
+    approvals = _approvals(place, backend, sandbox, extras)
+    files, inner = _inner(place, extras, session=session, backend=backend, masker=masker)
+    policies = (Masking(masker), Quoting(), Limits(settings.limits), *extras.middleware, Guard(), approvals, *inner)
     return Parts(
         workspace=workspace,
         session=session,
@@ -185,14 +200,15 @@ def _parts(
         budget=budget,
         settings=settings,
         backend=backend,
+        sandbox=sandbox,
         tools=tools,
-        middleware=(*policies, *_upkeep(place.storage, workspace, session, place.choice)),
+        middleware=policies,
+        files=files,
         masker=masker,
         counter=counter,
         prompt=prompt,
         price=models.price,
         summary_price=models.summary_price,
-        max_output=None,
         sees=models.sees if settings.provider.images is None else settings.provider.images,
         context=extras.context,
         notices=(*notices, *prompt.notices()),
@@ -203,10 +219,14 @@ def _parts(
 
 
 def _leave(place: _Place, session: str, on_close: Callable[[], None]) -> None:
-    """What is done when a session was closed: old ones go, if that is wished for."""
+    """What is done when a session was closed: old ones go, if that is wished for, and old states of files."""
     if place.settings.keep_days is not None and place.choice.persist:
         with suppress(StorageError, OSError):  # next time
-            remove_expired(place.storage, place.settings.keep_days, keep=session)
+            for removed in remove_expired(place.storage, place.settings.keep_days, keep=session):
+                forget(place.workspace.checkpoints, removed)
+    if place.choice.persist:
+        with suppress(GitError, OSError):  # next time
+            tidy(Store(place.workspace.checkpoints))
     on_close()
 
 
@@ -232,9 +252,16 @@ def _mode_setter(approvals: Approvals, prompt: PromptSource) -> Callable[[Permis
     return set_mode
 
 
-def _upkeep(storage: DiskStorage, workspace: Workspace, session: Session, choice: Choice) -> tuple[Middleware, ...]:
-    """What is not kept needs no upkeep."""
-    return (Upkeep(partial(put_back, storage, workspace, session.id)),) if choice.persist else ()
+def _inner(
+    place: _Place, extras: Extras, *, session: Session, backend: LocalBackend, masker: Masker
+) -> tuple[Files, tuple[Middleware, ...]]:
+    """What lies closest around a call of a tool, and what it knows of files. What is not kept needs no upkeep."""
+    folder = place.workspace.checkpoints if place.choice.persist else place.storage.root / "checkpoints"
+    opened = open_checkpoints(place.workspace, session, folder, mask=masker.mask)
+    upkeep = Upkeep(partial(put_back, place.storage, place.workspace, session.id))
+    around = Checkpoints(opened.keeper, backend.resolve, masker.mask, interactive=extras.interactive)
+    confinement = Confinement(interactive=extras.interactive)
+    return opened.files, (confinement, upkeep, around) if place.choice.persist else (confinement, around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,10 +302,21 @@ def _models(
     )
 
 
-def _approvals(settings: Settings, backend: LocalBackend, extras: Extras) -> Approvals:
-    permissions = settings.permissions
-    policy = Policy(mode=permissions.mode, allow=parse_rules(permissions.allow), deny=parse_rules(permissions.deny))
-    return Approvals(policy, backend, interactive=extras.interactive)
+def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: Extras) -> Approvals:
+    permissions = place.settings.permissions
+    policy = Policy(
+        mode=permissions.mode,
+        allow=parse_rules(permissions.allow),
+        ask=parse_rules(permissions.ask),
+        deny=parse_rules(permissions.deny),
+    )
+    return Approvals(
+        policy,
+        backend,
+        interactive=extras.interactive,
+        root=place.workspace.root,
+        confined=lambda: sandbox.state().engine is not None,
+    )
 
 
 def _model_name(settings: Settings) -> str:
@@ -304,9 +342,8 @@ def _retrying(model: Model, settings: Settings) -> Model:
     return RetryingModel(model, RetryPolicy(attempts=settings.provider.retries + 1))
 
 
-def _backend(
-    workspace: Workspace, storage: DiskStorage, environ: Mapping[str, str], settings: Settings, extras: Extras
-) -> LocalBackend:
+def _backend(place: _Place, extras: Extras, sandbox: Sandbox) -> LocalBackend:
+    workspace = place.workspace
     return LocalBackend(
         workspace.root,
         workspace.cwd,
@@ -315,7 +352,8 @@ def _backend(
             *(root.path for root in skill_roots(workspace)),
             workspace.user / "AGENTS.md",
         ),
-        data=storage.root,
-        environ=environ,
-        hidden_env=settings.secrets,
+        data=place.storage.root,
+        environ=place.environ,
+        hidden_env=place.settings.secrets,
+        sandbox=sandbox,
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Lane = Literal["auto", "lean", "litellm"]
 PermissionMode = Literal["default", "accept-edits", "plan", "yolo"]
+SandboxMode = Literal["auto", "off", "strict"]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Count = Annotated[int, Field(gt=0)]
 
@@ -48,8 +49,24 @@ class PermissionSettings:
     nothing."""
     allow: tuple[str, ...] = ()
     """Rules for what is not asked about: `tool` or `tool(pattern)`."""
+    ask: tuple[str, ...] = ()
+    """Rules for what is asked about, whatever the mode allows."""
     deny: tuple[str, ...] = ()
     """Rules for what is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """What shell commands may reach."""
+
+    mode: SandboxMode = "auto"
+    """`auto` confines commands where the system can, `strict` runs none where it cannot, `off` confines none."""
+    network: bool = False
+    """Confined commands may use the network."""
+    writable: tuple[str, ...] = ()
+    """Further folders that confined commands may write."""
+    hidden: tuple[str, ...] = ()
+    """Further files and folders that confined commands cannot read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +115,8 @@ class Settings:
     """When the context is made smaller."""
     permissions: PermissionSettings = field(default_factory=PermissionSettings)
     """What may run without being asked about."""
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    """What shell commands may reach."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     """Where a run stops by itself."""
     prompt: PromptSettings = field(default_factory=PromptSettings)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from ..context.entries import Compacted, Todo, Usage
 from ..context.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from .sandbox.bounds import Grant, Refusal
 
 Outcome = Literal["success", "error", "max_turns", "max_tokens", "max_cost", "timeout", "interrupted"]
 
@@ -89,6 +90,13 @@ class AnswerWithdrawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReworded:
+    """The text that arrived since `CallStarted` is void, `text` stands in its place: the rest was calls."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """The whole answer is in the log."""
 
@@ -99,11 +107,19 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAsked:
-    """A tool waits for a decision; set the future to answer."""
+    """A tool waits for a decision; set the future to answer, or cancel it where nobody will."""
 
     call: ToolCall
-    rule: str
-    """The rule that would allow it, as `--allow` takes it."""
+    rules: tuple[str, ...]
+    """The rules that together would allow it, as `--allow` takes them; none where no rule could."""
+    reason: str
+    """Why it is asked about, as half a sentence."""
+    warning: str = ""
+    """What to know before saying yes, as half a sentence; such a call is asked about in every mode."""
+    origin: str = ""
+    """Who asks, where it is not the agent itself: the name of a sub-agent."""
+    refused: tuple[Refusal, ...] = ()
+    """What the sandbox kept the call from; it ran already, and is asked about again."""
     answer: asyncio.Future[Approval]
 
 
@@ -113,6 +129,13 @@ class Approval:
 
     allowed: bool
     reason: str = ""
+    """Why not, in the person's words."""
+    arguments: Mapping[str, JsonValue] | None = None
+    """The arguments as the person wants them; the model is told what was changed."""
+    answer: str = ""
+    """What the person says instead of letting it run: it becomes the tool's result."""
+    grant: Grant | None = None
+    """How the call is confined from now on, where not as usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +165,11 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied:
-    """A call was not allowed; `rule` would allow it."""
+    """A call was not allowed."""
 
     call: ToolCall
-    rule: str
+    rules: tuple[str, ...]
+    """The rules that together would allow it, as `--allow` takes them; none where no rule could."""
     reason: str
 
 
@@ -249,6 +273,7 @@ Event = (
     | ReasoningArrived
     | ToolCallArriving
     | AnswerWithdrawn
+    | AnswerReworded
     | Answered
     | ApprovalAsked
     | ToolStarted

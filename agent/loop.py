@@ -8,9 +8,9 @@ request. Whatever ends it, no call stays unanswered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -32,6 +32,7 @@ from ..context.session import Session
 from ..context.tokens import estimate
 from .events import (
     Answered,
+    AnswerReworded,
     AnswerWithdrawn,
     CallStarted,
     Gauge,
@@ -44,14 +45,25 @@ from .events import (
     ToolCallArriving,
 )
 from .middleware.base import NOTHING, Middleware, ModelHandler, RunState, RunStopped
-from .model.types import CallDelta, Completed, Delta, Model, ModelRequest, ReasoningDelta, TextDelta, Withdrawn
+from .model.meant import as_meant
+from .model.types import (
+    CallDelta,
+    Completed,
+    Delta,
+    Model,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    TextReplaced,
+    Withdrawn,
+)
 from .secrets import Masker
 from .toolbox import Toolbox
-
-T = TypeVar("T")
+from .undisturbed import undisturbed
 
 _PATIENCE = 2
 """Answers in a row that are empty or cut off, after which the run ends."""
+_WRITES_CALLS = "the model writes its calls as text; they are run where they can be read in one way only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +96,8 @@ class Loop:
     max_output: int | None = None
     image: Callable[[Image], bytes | None] | None = None
     """Gives an image's data; None for a model that sees none."""
+    told: set[str] = field(default_factory=set[str])
+    """What was noticed and need not be said again."""
 
     async def run(self, prompt: str, run: RunState) -> str:
         """Takes a prompt and returns the final answer. Raises `RunStopped`, `ModelError` or `StorageError`."""
@@ -161,7 +175,7 @@ class Loop:
             raise
         if completed is None:
             raise RunStopped("error", "the model ended without an answer", kind="model")
-        return await _undisturbed(self._log_answer(completed, given, run))
+        return await undisturbed(self._log_answer(completed, given, run))
 
     def request(self) -> ModelRequest:
         """The request that the view makes now."""
@@ -178,7 +192,7 @@ class Loop:
 
     def _handler(self, run: RunState, given: list[Completed]) -> ModelHandler:
         """The model with the middleware around it. Each of its answers goes to `given`: a middleware may ask twice."""
-        handler: ModelHandler = lambda request: _noted(self.model.stream(request), given)  # noqa: E731
+        handler: ModelHandler = lambda request: _noted(as_meant(self.model.stream(request), request), given)  # noqa: E731
         for middleware in reversed(self.middleware):
             handler = _around(middleware, run, handler)
         return handler
@@ -188,6 +202,10 @@ class Loop:
             case TextDelta():
                 text.append(delta.text)
                 run.emit(TextArrived(text=delta.text))
+            case TextReplaced():
+                text[:] = [delta.text]
+                run.emit(AnswerReworded(text=delta.text))
+                self._tell_once(_WRITES_CALLS, run)
             case ReasoningDelta():
                 run.emit(ReasoningArrived(text=delta.text))
             case CallDelta():
@@ -198,6 +216,11 @@ class Loop:
             case Completed():
                 return delta
         return None
+
+    def _tell_once(self, text: str, run: RunState) -> None:
+        if text not in self.told:
+            self.told.add(text)
+            run.emit(Noticed(text=text))
 
     def _keep_partial(self, text: str) -> None:
         """What an interrupted answer had said so far."""
@@ -239,7 +262,8 @@ class Loop:
         if not isinstance(part, ToolCall):
             return replace(part, text=self.masker.mask(clean(part.text)))
         arguments = cast(dict[str, JsonValue], self.masker.mask_json(dict(part.arguments)))
-        return replace(part, arguments=arguments, error=part.error and self.masker.mask(part.error))
+        error, written = (text and self.masker.mask(text) for text in (part.error, part.written))
+        return replace(part, arguments=arguments, error=error, written=written)
 
     def _log_usage(self, completed: Completed, message: AssistantMessage, run: RunState, *, measured: bool) -> None:
         """Notes what the call used, and if it is `measured` our own count of it: the view is still its request's."""
@@ -282,13 +306,3 @@ def _passed_over(given: Sequence[Completed], taken: Completed) -> Sequence[Compl
     """The model's answers that are not the one that was taken; a middleware may have changed that one."""
     others = [one for one in given if one is not taken]
     return others if len(others) < len(given) else others[:-1]
-
-
-async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
-    """Lets `work` come to its end even if the run is cancelled meanwhile; the cancellation follows."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise

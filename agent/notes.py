@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..context.stubs import NOTE_MARK
+
 Items = Mapping[str, str]
 """Texts by the path of a file, the name of a skill, or the empty name."""
 
@@ -17,7 +19,7 @@ _HEADINGS = {
     "memory": "AGENTS.md files have changed. What is said here replaces what was said of these files before.",
     "skills": "Skills have changed. What is said here replaces what was said of these skills before.",
 }
-_HEADING = "Note from the harness, not from the user: {}"
+HEADING = NOTE_MARK + ": {}"
 _OTHER = "the system prompt has changed in one part, `{}`. What follows replaces it."
 _GONE = "Gone, and no longer to be followed:"
 _FENCE = re.compile("`{3,}")
@@ -43,7 +45,7 @@ def changes(before: Items, now: Items) -> tuple[Items, tuple[str, ...]]:
 
 def note(part: str, changed: Items, gone: Sequence[str]) -> str:
     """What is said of the changes."""
-    heading = _HEADING.format(_HEADINGS.get(part) or _OTHER.format(part))
+    heading = HEADING.format(_HEADINGS.get(part) or _OTHER.format(part))
     lost = _lost(name or part for name in gone) if gone else ""
     between = "\n" if part == "skills" else "\n\n"
     return "\n\n".join(filter(None, (heading, lost, between.join(changed.values()))))

@@ -13,11 +13,13 @@ from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.tokens import Counter
 from .backends.protocol import Backend
+from .checkpoints.files import Files
 from .config import PermissionMode, Settings
 from .known_windows import KnownWindows
 from .middleware.base import Middleware
 from .model.types import Completed, Model
 from .prompt_source import PromptSource
+from .sandbox.sandbox import Sandbox
 from .secrets import Masker
 from .tool import Tool
 from .workspace import Workspace
@@ -41,15 +43,19 @@ class Parts:
     budget: Budget
     settings: Settings
     backend: Backend
+    sandbox: Sandbox
+    """What holds shell commands to their bounds."""
     tools: tuple[Tool, ...]
     middleware: tuple[Middleware, ...]
     """The first is the outermost; the context layer comes inside all of them."""
+    files: Files
+    """What the session did to files, to be shown and taken back."""
     masker: Masker
     counter: Counter
     prompt: PromptSource
     price: Callable[[Completed], float | None]
     summary_price: Callable[[Completed], float | None]
-    max_output: int | None
+    max_output: int | None = None
     sees: bool = False
     """The model is shown images."""
     context: object = None

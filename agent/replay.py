@@ -17,6 +17,8 @@ from ..context.entries import (
     Dropped,
     Ended,
     Entry,
+    FilesRedone,
+    FilesUndone,
     MessageLogged,
     ModelChanged,
     Note,
@@ -53,7 +55,7 @@ from .events import (
 )
 
 _NOTHING = Usage(input=0, output=0)
-_DENIED = re.compile(r"Not allowed: (.*?)\. Do not try this call again", re.DOTALL)
+_DENIED = re.compile(r"Not allowed: (.*?)\. (?:Do not try this call again|Go on without it, or say)", re.DOTALL)
 _INTERRUPTED = "Interrupted: "
 _SENTENCE = re.compile(r"\.\s|\n")
 _LONGEST = 100
@@ -142,7 +144,7 @@ class _Replay:
         if call is None:
             call = ToolCall(id=message.call_id, name=message.tool, arguments={})
         if message.is_error and (denied := _DENIED.match(text_of(message))):
-            yield Denied(call=call, rule="", reason=denied[1])
+            yield Denied(call=call, rules=(), reason=denied[1])
         yield from (_offloading(block, message.id) for block in message.content if isinstance(block, Pointer))
         seconds = message.log.get(SECONDS)
         yield ToolFinished(
@@ -175,6 +177,10 @@ def _step(entry: Entry) -> Iterator[Event]:
             yield Noticed(text=f"pinned: {text}")
         case Compacted(archive=archive, seconds=seconds):
             yield CompactionDone(entry=entry, archive=archive, seconds=seconds)
+        case FilesUndone(files=files):
+            yield Noticed(text=f"undone: {files:,} file{'' if files == 1 else 's'}")
+        case FilesRedone(files=files):
+            yield Noticed(text=f"redone: {files:,} file{'' if files == 1 else 's'}")
         case CompactionUndone(compaction=compaction):
             yield CompactionTakenBack(compaction=compaction)
         case _:

@@ -19,6 +19,7 @@ from ..context.messages import Image
 from ..context.stored import Stored
 from .model.types import ToolSchema
 from .runtime import ToolRuntime
+from .sandbox.bounds import Refusal
 
 Access = Literal["none", "read", "write", "execute"]
 """What a tool touches: nothing outside the session, files to read, files to change, or anything (a shell)."""
@@ -37,6 +38,8 @@ class ToolResult:
     is_error: bool = False
     images: tuple[Image, ...] = ()
     """What a model that sees gets besides."""
+    refused: tuple[Refusal, ...] = ()
+    """What the sandbox kept a command from."""
     stored: Stored | None = None
     """The longer part of the answer, in a file: the model gets a preview of it before `text`."""
 

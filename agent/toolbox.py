@@ -7,6 +7,7 @@ be kept small; whatever happens, every call gets one.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 import time
 from collections.abc import Coroutine, Iterator, Sequence
@@ -25,6 +26,7 @@ from .events import Offloading, ToolFinished, ToolOutput, ToolStarted
 from .middleware.base import Middleware, RunState, ToolHandler
 from .model.types import ToolSchema
 from .runtime import SessionServices, ToolRuntime
+from .sandbox.bounds import USUAL
 from .tool import Tool, ToolResult
 
 _CUT_OFF = "Not run: the answer was cut off by the output limit, so this call is incomplete. Write in smaller parts."
@@ -145,8 +147,7 @@ class Toolbox:
         if call.error is not None:
             return ToolResult(text=f"{call.name} was not run: {call.error}", summary="unreadable call", is_error=True)
         if tool is None:
-            names = ", ".join(self._tools)
-            return ToolResult(text=f"There is no tool {call.name!r}. There are: {names}.", is_error=True)
+            return ToolResult(text=self._no_tool(call.name), is_error=True)
         try:
             return await tool.run(call.arguments, self._runtime(call, run))
         except BackendError as error:
@@ -157,6 +158,11 @@ class Toolbox:
             kind = type(error).__name__
             return ToolResult(text=f"{call.name} failed: {kind}: {error}", summary=kind, is_error=True)
 
+    def _no_tool(self, name: str) -> str:
+        near = difflib.get_close_matches(name.lower(), self._tools, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        return f"There is no tool {name!r}.{meant} There are: {', '.join(self._tools)}."
+
     def _runtime(self, call: ToolCall, run: RunState) -> ToolRuntime[Any]:
         return ToolRuntime(
             context=self._context,
@@ -165,6 +171,7 @@ class Toolbox:
             call_id=call.id,
             result_limit=self._ladder.budget.result_limit,
             on_output=lambda data: run.emit(ToolOutput(call_id=call.id, data=data)),
+            grant=run.grants.get(call.id, USUAL),
         )
 
     def _log(self, calls: Sequence[ToolCall], finished: dict[str, _Finished], run: RunState) -> None:

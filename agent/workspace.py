@@ -49,6 +49,11 @@ class Workspace:
         """The user-level twins of this workspace's data."""
         return self.user / "sessions" / _hash(self.root)
 
+    @property
+    def checkpoints(self) -> Path:
+        """Where states of this workspace's files are kept: out of reach of what works in it."""
+        return self.user / "checkpoints" / _hash(self.root)
+
     def storage(self) -> DiskStorage:
         """The storage for this workspace's sessions; its folders are kept out of git once there are some."""
         return DiskStorage(self.data, self.mirror, prefix=self.prefix, prepare=self.keep_out_of_git)

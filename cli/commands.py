@@ -30,6 +30,7 @@ def run_command(argv: Sequence[str]) -> int:
     """The exit code of a sub-command."""
     app = Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
     app.command("demo", help=_help("demo"))(_demo)
+    app.command("doctor", help=_help("doctor"))(_doctor)
     app.command("config", help=_help("config"))(_config)
     sessions = Typer(invoke_without_command=True)
     sessions.callback()(_sessions)
@@ -106,6 +107,19 @@ def _config(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
         _say(f"{key:<{width}}  {json.dumps(value):<24}  {origins[key]}")
 
 
+def _doctor(cwd: _Cwd = _HERE, json_: _Json = False) -> None:
+    """Exits with 1 if something keeps the agent from working."""
+    from .doctor import checks, text_of
+
+    found = checks(cwd, environ=os.environ)
+    if json_:
+        print(json.dumps([asdict(check) for check in found]))
+    else:
+        _say(text_of(found))
+    if any(check.state == "bad" for check in found):
+        sys.exit(1)
+
+
 def _sessions(context: Context, cwd: _Cwd = _HERE, json_: _Json = False) -> None:
     """List the sessions of this workspace, newest first, or remove one."""
     if context.invoked_subcommand is not None:
@@ -129,10 +143,12 @@ def _sessions_rm(
     cwd: _Cwd = _HERE,
 ) -> None:
     """Remove a session for good: its log, its archive, and every text that went to a file."""
+    from ..agent.checkpoints.retention import forget
     from ..agent.removal import files_of, remove_session
     from ..agent.sessions import pick_session
 
-    storage = _workspace(cwd).storage()
+    workspace = _workspace(cwd)
+    storage = workspace.storage()
     found = pick_session(storage, session)
     if not yes:
         if not sys.stdin.isatty():
@@ -140,6 +156,7 @@ def _sessions_rm(
             sys.exit(2)
         confirm(f"Remove {found} with {len(files_of(storage, found))} files for good?", abort=True)
     _say(f"removed {found}: {len(remove_session(storage, found))} files")
+    forget(workspace.checkpoints, found)
 
 
 def _memory(cwd: _Cwd = _HERE) -> None:

@@ -35,6 +35,10 @@ _Timeout = Annotated[float | None, Option("--timeout", metavar="S", help="Stop a
 _Permission = Annotated[
     _Mode | None, Option("--permission-mode", metavar="MODE", help="default, accept-edits, plan or yolo.")
 ]
+_Sandbox = Annotated[
+    Literal["auto", "off", "strict"] | None,
+    Option("--sandbox", metavar="MODE", help="Confine commands: auto, off or strict."),
+]
 _Yolo = Annotated[bool, Option("--yolo", help="The same as --permission-mode yolo.")]
 _Allow = Annotated[list[str] | None, Option("--allow", metavar="RULE", help="Do not ask: tool, or tool(pattern).")]
 _Deny = Annotated[list[str] | None, Option("--deny", metavar="RULE", help="Refuse: tool, or tool(pattern).")]
@@ -121,6 +125,7 @@ def _command(take: Callable[[RunOptions], None]) -> Callable[..., None]:
         timeout: _Timeout = None,
         permission_mode: _Permission = None,
         yolo: _Yolo = False,
+        sandbox: _Sandbox = None,
         allow: _Allow = None,
         deny: _Deny = None,
         context_window: _Window = None,
@@ -149,6 +154,7 @@ _SETTINGS = {
     "max_cost": "limits.max_cost",
     "timeout": "limits.timeout",
     "permission_mode": "permissions.mode",
+    "sandbox": "sandbox.mode",
     "allow": "permissions.allow",
     "deny": "permissions.deny",
     "context_window": "context.window",

@@ -44,6 +44,8 @@ class Overview:
     git: str = ""
     """`main +3 ~2`; empty where there is no repository."""
     trusted: bool = False
+    sandbox: str = ""
+    """`sandbox bubblewrap, network asks`; empty where it is not known."""
     model: str = ""
     """Empty: there is none yet."""
     window: str = ""
@@ -76,6 +78,8 @@ def overview_of(opened: Opened, view: View | None = None) -> Overview:
         trusted=opened.loaded.trusted,
         notices=opened.notices,
     )
+    if agent is not None:
+        here = replace(here, sandbox=_sandbox(agent))
     if agent is None:
         return replace(here, last=last_session(workspace, model=None, overhead=0))
     view = view or agent.session.view
@@ -108,6 +112,13 @@ def _with_agent(here: Overview, workspace: Workspace, agent: Agent, view: View) 
         loaded=tuple(_loads(agent, workspace, [(row.name, row.tokens) for row in account.rows])),
         notices=(*here.notices, *_window_notice(model.name, window)),
     )
+
+
+def _sandbox(agent: Agent) -> str:
+    settings, engine = agent.parts.settings.sandbox, agent.parts.sandbox.state().engine
+    if engine is None:
+        return "no command runs: nothing confines" if settings.mode == "strict" else "no sandbox"
+    return f"sandbox {engine}, network {'open' if settings.network else 'asks'}"
 
 
 def _window_text(window: Window) -> str:

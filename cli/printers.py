@@ -114,8 +114,9 @@ def tell(event: Event) -> None:
     match event:
         case Noticed(text=text):
             say(text)
-        case Denied(call=call, rule=rule, reason=reason):
-            say(f"denied {call.name}: {reason}." + (f" To allow it: --allow {quoted(rule)}" if rule else ""))
+        case Denied(call=call, rules=rules, reason=reason):
+            flags = " ".join(f"--allow {quoted(rule)}" for rule in rules)
+            say(f"denied {call.name}: {reason}." + (f" To allow it: {flags}" if flags else ""))
         case AnswerWithdrawn(reason=reason, wait=wait):
             say(f"{reason}; trying again" + (f" in {wait:.1f} s" if wait else ""))
         case _:
@@ -208,8 +209,9 @@ class Ending:
     def event(self, event: Event) -> None:
         """Remembers what the result needs."""
         match event:
-            case Denied(call=call, rule=rule, reason=reason):
-                self.denials.append({"tool": call.name, "input": dict(call.arguments), "rule": rule, "reason": reason})
+            case Denied(call=call, rules=rules, reason=reason):
+                denial: Json = {"tool": call.name, "input": dict(call.arguments), "rules": list(rules)}
+                self.denials.append({**denial, "reason": reason})
             case GaugeChanged(gauge=gauge):
                 self.gauge = gauge
             case ApprovalAsked(answer=answer):

@@ -17,7 +17,7 @@ from ..agent.config import Settings, find_problems, flatten, nest, settings_from
 from ..agent.errors import ConfigError
 from ..agent.small_files import expand, parse_toml
 from ..agent.workspace import Workspace
-from .trust import PROJECT_FILES, is_trusted, project_files, read_settings
+from .trust import PROJECT_FILES, is_own, is_trusted, project_files, read_settings
 
 FILE = "deepagent.toml"
 LayerName = Literal["default", "user", "project", "project local", "environment", "flag"]
@@ -54,6 +54,10 @@ class _Layer:
     """By key, as in `Origin.where`."""
 
 
+_PATHS = ("memory", "sandbox.writable", "sandbox.hidden")
+"""Settings that are lists of paths."""
+
+
 def load_settings(
     workspace: Workspace, *, environ: Mapping[str, str], flags: Mapping[str, object], trust: bool = False
 ) -> LoadedSettings:
@@ -65,12 +69,13 @@ def load_settings(
     files, notices = _project(workspace, trust)
     trusted = trust or is_trusted(workspace, files)
     layers = [_file_layer("user", workspace.user / FILE, read_settings(workspace.user / FILE), workspace.user)]
-    for path, data in files.items() if trusted else ():
+    applied = files if trusted or is_own(workspace, files) else {}
+    for path, data in applied.items():
         layers.append(_file_layer(_project_name(path), path, data, workspace.root))
     layers.append(_environment_layer(environ, workspace.root))
     layers.append(_flag_layer(flags, workspace.root))
     values, origins = _merge(layers)
-    ignored = () if trusted else tuple(files)
+    ignored = tuple(path for path in files if path not in applied)
     return LoadedSettings(
         settings=settings_from(nest(values)),
         origins=origins,
@@ -186,11 +191,9 @@ def _leaves(tree: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def _rooted(values: Mapping[str, object], base: Path) -> dict[str, object]:
-    """`values` with the paths under `memory` absolute: they are relative to where they were written."""
-    if "memory" not in values:
-        return dict(values)
-    paths = cast(Iterable[str], values["memory"])
-    return {**values, "memory": tuple(os.path.normpath(base / expand(path)) for path in paths)}
+    """`values` with its paths absolute: they are relative to where they were written."""
+    paths = {key: cast(Iterable[str], values[key]) for key in _PATHS if key in values}
+    return {**values, **{key: tuple(os.path.normpath(base / expand(path)) for path in paths[key]) for key in paths}}
 
 
 def _line_of(key: str, lines: list[str]) -> int:

@@ -40,9 +40,18 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="sessions", help="all sessions of this workspace"),
     Slash(name="skills", help="skills that the model is told of", at_once=True),
     Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
+    Slash(name="doctor", help="what the agent finds here, and what would help", at_once=True),
     Slash(name="trust", help="settings that this folder brings: read them, let them take effect or not"),
     Slash(name="mode", argument="[mode]", help="what runs without being asked about", at_once=True),
-    Slash(name="diff", help="uncommitted changes", at_once=True),
+    Slash(
+        name="diff",
+        argument="[turn | session | worktree]",
+        help="what the last turn changed, this session, or what is uncommitted",
+        at_once=True,
+    ),
+    Slash(name="undo", help="take back what the last turn did to files, its commands included"),
+    Slash(name="redo", help="take an undo back"),
+    Slash(name="rewind", argument="[id]", help="go back to before a message: talk, files, or both"),
     Slash(
         name="jobs", argument="[number | end number]", help="commands in the background: look, or end one", at_once=True
     ),

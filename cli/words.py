@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "demo": "watch a small repair, without network or key",
+    "doctor": "check what the agent finds here, and say what is missing",
     "auth": "store, list and remove API keys",
     "config": "show every setting and where it comes from",
     "sessions": "list the sessions of this workspace, or remove one",

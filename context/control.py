@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from .budget import budget_for
 from .compact import Preview
-from .entries import Dropped, Entry, MessageLogged, OffloadedBlock, Pinned, Restored, Rewound, Unpinned
+from .entries import Dropped, Entry, OffloadedBlock, Pinned, Restored, Rewound, Unpinned
 from .ladder import Ladder
 from .messages import Message, Pointer, ToolMessage, UserMessage, clean, text_of
 from .record import Ask
@@ -92,20 +92,20 @@ class Control:
     def rewind(self, message: str) -> Rewound:
         """Goes back to before a message of the user's; what came since stays in the log alone. Raises `CannotDo`."""
         live = self.ladder.session.live
-        places = [
-            at
-            for at, entry in enumerate(live)
-            if isinstance(entry, MessageLogged)
-            and isinstance(entry.message, UserMessage)
-            and not entry.message.synthetic
-            and (message == NEWEST or entry.id.startswith(message))
-        ]
-        if not places or (len(places) > 1 and message != NEWEST):
-            raise CannotDo(f"{message!r} names {len(places) or 'no'} message{'s' if len(places) > 1 else ''} of yours")
-        entry = Rewound(**self.ladder.session.header(), to=live[places[-1] - 1].id)
+        request = self.request(message)
+        at = next(at for at, entry in enumerate(live) if entry.id == request.id)
+        entry = Rewound(**self.ladder.session.header(), to=live[at - 1].id)
         self._check_room(entry, "the conversation as it was then")
         self._append(entry)
         return entry
+
+    def request(self, message: str) -> UserMessage:
+        """The message of the user's that an id's beginning names. Raises `CannotDo`."""
+        requests = self.ladder.session.requests()
+        found = requests[-1:] if message == NEWEST else [one for one in requests if one.id.startswith(message)]
+        if len(found) != 1:
+            raise CannotDo(f"{message!r} names {len(found) or 'no'} message{'s' if len(found) > 1 else ''} of yours")
+        return found[0]
 
     def preview(self, focus: str | None = None) -> Preview | None:
         """What a compaction would do now, without a model; None where nothing could go."""

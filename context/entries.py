@@ -236,6 +236,42 @@ class UsageReported(_Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilesChanged(_Entry):
+    """A tool call changed files. What they were before is kept; the view knows nothing of it."""
+
+    message: str
+    """The newest message of the user's: the turn that it belongs to."""
+    call_id: str
+    changes: str
+    """The name of the set of changes where states of files are kept."""
+    files: int
+    """How many, those that cannot be brought back included."""
+    kind: Literal["files_changed"] = "files_changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesUndone(_Entry):
+    """Files were to go back to what they were before some turns; logged before it is done."""
+
+    messages: tuple[str, ...]
+    """The turns, newest first."""
+    changes: str
+    files: int
+    kind: Literal["files_undone"] = "files_undone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRedone(_Entry):
+    """An undoing was to be taken back; logged before it is done."""
+
+    undone: str
+    """The entry that is taken back."""
+    changes: str
+    files: int
+    kind: Literal["files_redone"] = "files_redone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note(_Entry):
     """Something worth keeping that the model does not see."""
 
@@ -268,6 +304,9 @@ Entry = (
     | TodosWritten
     | ModelChanged
     | UsageReported
+    | FilesChanged
+    | FilesUndone
+    | FilesRedone
     | Note
     | Ended
 )
@@ -288,6 +327,9 @@ KINDS = frozenset(
         "todos",
         "model_changed",
         "usage",
+        "files_changed",
+        "files_undone",
+        "files_redone",
         "note",
         "ended",
     }

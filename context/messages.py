@@ -62,6 +62,8 @@ class ToolCall:
     arguments: Mapping[str, JsonValue]
     error: str | None = None
     """Why the arguments could not be read, or None; such a call is answered with this text and never run."""
+    written: str | None = None
+    """What the model wrote where that was another name, or text instead of a call; only people and the log see it."""
     kind: Literal["tool_call"] = "tool_call"
 
 

@@ -1,4 +1,4 @@
-"""Shortening: long string arguments of old write and edit calls become stubs, because the file holds what came of them.
+"""Shortening: long arguments of old write and edit calls become stubs, because the file holds what came of them.
 
 Calls that failed or never ran keep their arguments: nothing else in the view has them. Only the view changes, by one
 `Shortened` entry for all of them; the log keeps every argument whole.
@@ -18,6 +18,8 @@ LONG_ARGUMENT = 2_000
 """Characters from which an argument is worth a stub."""
 SHORTENED_TOOLS = frozenset({"write_file", "edit_file"})
 """Tools whose arguments end up in a file."""
+EDITS = "edits"
+"""The argument of theirs that is a list of texts; a stub stands for all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ def _call_stubs(message: AssistantMessage, call: ToolCall) -> Iterator[tuple[Arg
     """Stubs for the long arguments of one call, and the lengths of those."""
     path = call.arguments.get("path")
     for name, value in call.arguments.items():
-        if isinstance(value, str) and len(value) > LONG_ARGUMENT and not value.startswith(STUB_MARK):
-            shown = argument_stub(name, len(value), path if isinstance(path, str) else None, message.id)
-            yield ArgumentStub(message=message.id, call_id=call.id, argument=name, shown=shown), len(value)
+        text = value if isinstance(value, str) else str(value) if name == EDITS else ""
+        if len(text) > LONG_ARGUMENT and not text.startswith(STUB_MARK):
+            shown = argument_stub(name, len(text), path if isinstance(path, str) else None, message.id)
+            yield ArgumentStub(message=message.id, call_id=call.id, argument=name, shown=shown), len(text)

@@ -6,8 +6,33 @@ here, once, and stored with the entry, so that later versions of this file never
 
 from __future__ import annotations
 
+import re
+
 STUB_MARK = "\u27e6deepagent\u27e7"
 """Begins every stub. Tools that write refuse a text that begins with it, so no stub ever becomes a file's content."""
+
+NOTE_MARK = "Note from the harness, not from the user"
+"""Begins every note, which is a message of its own in the user's role."""
+_OURS = (
+    STUB_MARK,
+    NOTE_MARK,
+    "The older part of this conversation, ",
+    "# What the user asked for, oldest first",
+    "# Pinned by the user, word for word",
+    '<request number="',
+)
+"""How texts of ours begin that a model goes by: stubs, notes, and what stands at the head after a compaction."""
+_LOOKS_LIKE_OURS = re.compile(rf"^(?![ \t]*>)(?=[^\w\n]{{0,40}}(?:{'|'.join(map(re.escape, _OURS))}))", re.MULTILINE)
+QUOTED = "> "
+"""Stands before a line of somebody else's text that begins like one of ours."""
+
+
+def quoted(text: str) -> str:
+    """`text`, which files or programs wrote, with no line in it that could be taken for one of ours.
+
+    Lines that `read_file` and `grep` show begin with a number, so they stay as they are, and can be edited.
+    """
+    return _LOOKS_LIKE_OURS.sub(QUOTED, text) if any(mark in text for mark in _OURS) else text
 
 
 def argument_stub(argument: str, characters: int, path: str | None, entry: str) -> str:
@@ -19,7 +44,7 @@ def argument_stub(argument: str, characters: int, path: str | None, entry: str) 
 def pointer_text(*, what: str, path: str, size: int, lines: int, tokens: int, preview: str, hint: str) -> str:
     """Stands for a text that went to a file. `size` in bytes; `hint` says how to read on."""
     measure = f"{size:,} bytes, {lines:,} lines, about {tokens:,} tokens"
-    return f"{STUB_MARK} {what} is long ({measure}) and lies whole in {path}. {hint}\n{preview}"
+    return f"{STUB_MARK} {what} is long ({measure}) and lies whole in {path}. {hint}\n{quoted(preview)}"
 
 
 def read_stub(path: str, lines: tuple[int, int] | None, *, message: str, stale: bool) -> str:

@@ -50,7 +50,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def model_server() -> Iterator[Callable[..., ModelServer]]:
-    """Makes model servers: `model_server({"text": "hi"}, …, routes={…}, count=…)`; they stop with the test."""
+    """Makes model servers: `model_server({"text": "hi"}, …, routes={…}, count=…)`; they stop with the test.
+
+    A request that a provider would refuse fails the test.
+    """
     servers: list[ModelServer] = []
 
     def make(*answers: object, **options: object) -> ModelServer:

@@ -20,6 +20,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypedDict, cast
 
+from outgoing import ANY_SERVER, Dialect, problems_in, template_of
+
 
 class Answer(TypedDict, total=False):
     """One answer. `body` makes it plain HTTP; `chunks` streams these; else a stream is made of the other fields."""
@@ -72,8 +74,16 @@ class ModelServer:
         count: Callable[[Any], int] | None = None,
         tls: tuple[Path, Path] | None = None,
         port: int = 0,
+        dialect: Dialect | None = None,
     ) -> None:
-        """`count` gives the tokens of a request's body, which its answer reports; `tls`: certificate and key."""
+        """`count` gives the tokens of a request's body, which its answer reports; `tls`: certificate and key.
+
+        Requests that a provider would refuse are refused, and stand in `problems`: a test that sends such on purpose
+        clears these. `dialect` is what is spoken at
+        `/chat/completions`; None: what any server understands, and from the lean lane the model's template too.
+        """
+        self.dialect = dialect
+        self.problems: list[str] = []
         self.count = count
         self.answers = list(answers)
         self.routes = dict(routes or {})
@@ -104,11 +114,20 @@ class ModelServer:
         """The bodies of the chat requests."""
         return [r.body for r in self.requests if r.path.endswith("/chat/completions")]
 
+    def look_at(self, path: str, body: Any, client: str) -> list[str]:
+        """Why a provider would refuse the request; noted too."""
+        ours = client.startswith("deepagent/")
+        dialect = self.dialect or (template_of(body.get("model", "")) if ours else ANY_SERVER)
+        problems = problems_in(path, body, dialect)
+        self.problems += problems
+        return problems
+
     def close(self) -> None:
-        """Stops."""
+        """Stops. Fails where a provider would have refused what was sent."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(5)
+        assert self.problems == [], "a provider would refuse this"
 
 
 class _Server(ThreadingHTTPServer):
@@ -170,6 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self._owner.routes:
             self._plain({"body": self._owner.routes[path]})
             return
+        if problems := self._owner.look_at(path, body, self.headers.get("user-agent", "")):
+            self._plain({"status": 400, "body": {"error": {"message": f"refused: {problems}"}}})
+            return
         answers = self._owner.answers
         answer = answers.pop(0) if answers else NO_MORE
         if self._owner.count is not None:
@@ -179,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(answer.get("wait", 0))
         if "body" in answer:
             self._plain(answer)
-        elif answer.get("whole") or not body.get("stream"):
+        elif "chunks" not in answer and (answer.get("whole") or not body.get("stream")):
             self._plain({**answer, "body": whole(answer)})
         else:
             self._events(answer)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"textual", "litellm", "tiktoken", "httpx", "git"}
+HEAVY = {"textual", "litellm", "tiktoken", "httpx", "git", "tree_sitter", "tree_sitter_bash"}
 
 PROBE = """
 import sys
@@ -60,4 +60,20 @@ def test_the_first_frame_waits_for_nothing_but_textual(tmp_path: Path) -> None:
     code = "import sys, deepagent.cli.run, deepagent.cli.tui.launch; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     late = {"typer", "markdown_it", "pygments", "pydantic", "yaml", "litellm", "tiktoken", "httpx", "git"}
+    late |= {"tree_sitter_bash"}
     assert late & set(done.stdout.split()) == set()
+
+
+def test_the_grammar_of_the_shell_waits_for_the_first_line(tmp_path: Path) -> None:
+    code = """
+import sys
+import deepagent.agent.build
+from deepagent.agent.approvals.rules import parse_rules
+parse_rules(["execute(ls *)"])
+print("tree_sitter" in sys.modules)
+from deepagent.agent.approvals.shell import split
+split("ls")
+print("tree_sitter" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["False", "True"]

@@ -22,7 +22,6 @@ from deepagent.context.messages import (
     AssistantMessage,
     Message,
     Pointer,
-    Text,
     ToolMessage,
     UserMessage,
     shown,
@@ -237,7 +236,7 @@ def _held(message: Message, folder: Path) -> Iterator[str]:
         yield from (str(call.arguments["content"]) for call in message.calls if call.name == "write_file")
         return
     for block in message.content:
-        yield block.text if isinstance(block, Text) else _read(block, folder)
+        yield _read(block, folder) if isinstance(block, Pointer) else shown(block)
 
 
 def _read(pointer: Pointer, folder: Path) -> str:

@@ -7,13 +7,14 @@ serves one agent.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...context.entries import Usage
 from ...context.messages import AssistantMessage, ToolCall
 from ...context.session import Session
 from ..events import Event, Outcome
 from ..model.types import Delta, ModelRequest
+from ..sandbox.bounds import Grant
 from ..tool import Tool, ToolResult
 
 ModelHandler = Callable[[ModelRequest], AsyncIterator[Delta]]
@@ -47,6 +48,8 @@ class RunState:
     compactions: int = 0
     denied: bool = False
     """A call was not allowed."""
+    grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
+    """How calls are confined, by their ids, where not as usual."""
 
     def add_usage(self, usage: Usage, cost: float | None) -> None:
         """Counts one model call."""

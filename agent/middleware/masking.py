@@ -1,4 +1,5 @@
-"""Masking: known secret values leave a tool's result before model, log and archive see it, and no mask is written."""
+"""Masking: known secret values leave a tool's result before model, log and archive see it; and no stand-in of ours, a
+mask or a stub, is written into a file or run."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 
 from ...context.messages import ToolCall
 from ..secrets import Masker
+from ..stand_ins import refuse_mask, refuse_stand_in, written_texts
 from ..tool import Tool, ToolResult
 from .base import Middleware, RunState, ToolHandler
 
@@ -20,15 +22,17 @@ class Masking(Middleware):
         self._masker = masker
 
     async def wrap_tool(self, run: RunState, call: ToolCall, tool: Tool | None, handle: ToolHandler) -> ToolResult:
-        mark = self._mark_in(call) if tool is not None and tool.access == "write" else None
-        if mark is not None:
-            text = f"Not written: {mark} stands for a secret that you cannot see; writing it would destroy the secret."
-            return ToolResult(text=text, summary="would destroy a secret", is_error=True)
+        if tool is not None and tool.access in {"write", "execute"} and (reason := self._refusal(call)):
+            return ToolResult(text=reason, summary="refused: a stand-in", is_error=True)
         result = await handle(call)
         log = cast(dict[str, JsonValue], self._masker.mask_json(dict(result.log)))
         return replace(result, text=self._masker.mask(result.text), summary=self._masker.mask(result.summary), log=log)
 
-    def _mark_in(self, call: ToolCall) -> str | None:
-        """The mark of a secret in what is to be written, or None. What is to be replaced may hold one."""
-        texts = (value for name, value in call.arguments.items() if isinstance(value, str) and name != "old_string")
-        return next((mark for text in texts if (mark := self._masker.marked(text))), None)
+    def _refusal(self, call: ToolCall) -> str | None:
+        """Why the call must not run: a stand-in in what it would write, at any depth."""
+        for text in written_texts(dict(call.arguments)):
+            if mark := self._masker.marked(text):
+                return refuse_mask(mark)
+            if reason := refuse_stand_in(text):
+                return reason
+        return None

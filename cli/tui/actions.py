@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from ..slash import SLASH, Slash
 from .background import jobs
 from .by_hand import NO_MODEL, ByHand
 from .trust_screen import show_trust
+from .undoing import Undoing
 
 if TYPE_CHECKING:
     from ...agent.agent import Agent
@@ -26,7 +29,7 @@ class Actions:
 
     def __init__(self, app: DeepagentApp) -> None:
         self._app = app
-        by_hand = ByHand(app)
+        by_hand, undoing = ByHand(app), Undoing(app)
         self._table: dict[str, Callable[[str], object]] = {
             "help": self._help,
             "compact": by_hand.compact,
@@ -44,10 +47,14 @@ class Actions:
             "sessions": lambda _: self._resume(""),
             "skills": self._skills,
             "memory": self._memory,
+            "doctor": lambda _: app.run_worker(self._doctor(), group="doctor", exclusive=True),
             "trust": lambda _: show_trust(app),
             "mode": self._mode,
             "jobs": lambda argument: app.run_worker(jobs(app, argument), group="jobs", exclusive=True),
-            "diff": self._diff,
+            "diff": undoing.diff,
+            "undo": undoing.undo,
+            "redo": undoing.redo,
+            "rewind": undoing.rewind,
             "copy": self._copy,
             "export": self._export,
             "quit": lambda _: self._app.exit(0),
@@ -166,24 +173,15 @@ class Actions:
         else:
             self._say(f"The mode is {self._app.footer.mode}. /mode takes {', '.join(_MODES)}")
 
-    def _diff(self, _: str) -> None:
-        opened = self._app.conversation.opened
-        if opened is None or not opened.workspace.git:
-            self._say("This is no git repository")
-        else:
-            self._app.run_worker(self._show_diff(opened.workspace.root), group="diff", exclusive=True)
-
-    async def _show_diff(self, root: Path) -> None:
-        """Asks git in a thread: in a large repository that takes a while."""
-        from ...agent.git import GitError, changes
+    async def _doctor(self) -> None:
+        """Looks at everything in a thread: the sandbox is tried out for it."""
+        from ..doctor import checks, text_of
         from .list_screen import ListScreen
 
-        try:
-            text = await asyncio.to_thread(changes, root)
-        except GitError as error:
-            self._say(str(error))
-            return
-        self._app.push_screen(ListScreen("Uncommitted changes", text.split("\n") if text else ["none"], diff=True))
+        options = self._app.options
+        look = partial(checks, options.cwd or Path(), environ=os.environ, flags=options.flags)
+        found = await asyncio.to_thread(look)
+        self._app.push_screen(ListScreen("Doctor", text_of(found).split("\n")))
 
     def _copy(self, _: str) -> None:
         agent = self._app.conversation.agent

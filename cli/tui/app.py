@@ -87,7 +87,7 @@ class DeepagentApp(Frame):
         from .presenter import Presenter
 
         opener = Opener(self.options, interactive=True)
-        self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge)
+        self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge, kept=lambda: self.conversation.kept)
         self._conversation = Conversation(
             opener,
             self._on_event,
@@ -218,6 +218,13 @@ class DeepagentApp(Frame):
             self._set_gauge(agent.gauge())
             with background():
                 await prepare(agent.parts.model)
+
+    def show_anew(self) -> None:
+        """What the session holds now, in place of what was shown: the talk went back."""
+        opened = self.conversation.opened
+        if opened is not None:
+            self._fresh_start()
+            self._show_opened(opened, replay=True)
 
     def start_over(self, session: str | None) -> None:
         """Leaves the session as it is and goes on with `session`, or with a new one."""
@@ -362,11 +369,14 @@ class DeepagentApp(Frame):
 
     @on(ApprovalCard.Decided)
     def _decided(self, message: ApprovalCard.Decided) -> None:
-        """Hands the answer on; "always" holds for this session."""
-        if message.always:
-            self.conversation.allow(message.rule)
-        self.presenter.decide(message.call_id, allowed=message.allowed, reason=message.reason)
+        """Hands the answer on. What "always" allows holds at once, for what waits too."""
+        self.presenter.answer(message, self.conversation.allow)
         self.prompt.focus()
+        if message.always:
+            self.run_worker(self._keep_rules(message.always), group="rules")
+
+    async def _keep_rules(self, rules: tuple[str, ...]) -> None:
+        self.presenter.notice(await self.conversation.keep(rules), "info")
 
     @on(StepLine.UndoWanted)
     def _undo_wanted(self) -> None:

@@ -7,7 +7,7 @@ one callback, in order. The agent's modules are imported late, in the thread, so
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -136,6 +136,28 @@ class Conversation:
         """Allows what `rule` names for the rest of this talk."""
         if self.agent is not None:
             self.agent.allow(rule)
+
+    @property
+    def kept(self) -> str:
+        """Where a rule for later sessions would be kept, as half a sentence."""
+        from ..kept_rules import place_of
+
+        if self.opened is None or not self._opener.options.persist:
+            return "in this session only"
+        return place_of(self.opened.workspace).text
+
+    async def keep(self, rules: Sequence[str]) -> str:
+        """Keeps rules for later sessions, where that is possible; says what came of it."""
+        from ...agent.errors import ConfigError
+        from ..kept_rules import keep
+
+        if self.opened is None or not self._opener.options.persist:
+            return "Allowed in this session"
+        try:
+            place = await asyncio.to_thread(keep, self.opened.workspace, rules)
+        except ConfigError as error:
+            return f"Allowed in this session only: {error}"
+        return f"Allowed from now on, {place.text}" if place.path else f"Allowed {place.text}"
 
     def interrupt(self) -> None:
         """Stops what runs, in order."""

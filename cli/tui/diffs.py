@@ -32,12 +32,23 @@ def diff_rows(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 
 def _rows(tool: str, arguments: Mapping[str, JsonValue]) -> Iterator[Row]:
     match tool, arguments:
-        case "edit_file", {"old_string": str(old), "new_string": str(new)}:
-            if arguments.get("replace_all") is True:
-                yield Row("everywhere in the file:", "muted")
-            yield from _changes(old.split("\n"), new.split("\n"))
+        case "edit_file", _:
+            yield from _edit(dict(arguments))
+            edits = arguments.get("edits")
+            for edit in edits if isinstance(edits, list) else ():
+                yield from _edit(edit)
         case "write_file", {"content": str(content)}:
             yield from (Row(f"+ {line}", "added") for line in content.removesuffix("\n").split("\n"))
+        case _:
+            pass
+
+
+def _edit(edit: JsonValue) -> Iterator[Row]:
+    match edit:
+        case {"old_string": str(old), "new_string": str(new)}:
+            if edit.get("replace_all") is True:
+                yield Row("everywhere in the file:", "muted")
+            yield from _changes(old.split("\n"), new.split("\n"))
         case _:
             pass
 

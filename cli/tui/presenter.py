@@ -2,17 +2,19 @@
 
 It keeps what it needs to find a widget again – which card belongs to which call, where a message stood – and nothing
 of the conversation itself. Replayed events (`agent.replay`) go the same way. What a decision or a key means for the
-agent is the app's business; `decide` only hands an answer on.
+agent is the app's business; `decide` only hands an answer on. Of several questions one is shown, the oldest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from ...agent.events import (
     Answered,
+    AnswerReworded,
     AnswerWithdrawn,
     Approval,
     ApprovalAsked,
@@ -40,16 +42,18 @@ from ...agent.events import (
     ToolStarted,
     Trimmed,
 )
+from ...agent.sandbox.bounds import Grant
 from ...context.entries import Todo
 from ...context.facts import EXIT_CODE
 from ...context.messages import Pointer, ToolCall, ToolMessage, UserMessage, text_of
 from ...context.tokens import estimate
 from ..gauge import tokens
-from .approval import ApprovalCard, Question
+from .approval import ApprovalCard
 from .cards import ENDED, Card, State
 from .ladder import LadderLines
 from .messages import NoticeLine, Said, UserText
 from .places import Places
+from .question import Question
 from .todos import TodoList
 from .transcript import Entry, Transcript
 from .writing import QUIET, Shown, Writing, add_card
@@ -73,15 +77,25 @@ class _Asked:
     """A question that waits for its answer."""
 
     event: ApprovalAsked
-    entry: Entry[ApprovalCard]
+    entry: Entry[ApprovalCard] | None = None
+    """None: it waits behind another one."""
 
 
 class Presenter:
     """Shows one session in a transcript; `reset` before another is shown."""
 
-    def __init__(self, transcript: Transcript, *, on_gauge: Callable[[Gauge], None] = lambda _: None) -> None:
-        """`on_gauge` is told of each change, and of estimates while an answer is being written."""
+    def __init__(
+        self,
+        transcript: Transcript,
+        *,
+        on_gauge: Callable[[Gauge], None] = lambda _: None,
+        kept: Callable[[], str] = lambda: "in this session",
+    ) -> None:
+        """`on_gauge` is told of each change, and of estimates while an answer is being written; `kept` says where
+        "always" would keep rules, as half a sentence.
+        """
         self._transcript = transcript
+        self._kept = kept
         self._on_gauge = on_gauge
         self.reset()
 
@@ -106,20 +120,28 @@ class Presenter:
     @property
     def question(self) -> ApprovalCard | None:
         """The card that waits for a decision, if any."""
-        return next((asked.entry.widget for asked in self._asked.values()), None)
+        return next((asked.entry.widget for asked in self._asked.values() if asked.entry), None)
 
-    def decide(self, call_id: str, *, allowed: bool, reason: str = "") -> None:
-        """Hands an answer on to the tool that waits for it; the card goes."""
+    def decide(self, call_id: str, approval: Approval) -> None:
+        """Hands an answer on to the tool that waits for it; the card goes, and the next question is shown."""
         asked = self._asked.pop(call_id, None)
         if asked is None:
             return
-        self._transcript.remove_entry(asked.entry)
+        if asked.entry is not None:
+            self._transcript.remove_entry(asked.entry)
         if not asked.event.answer.done():
-            asked.event.answer.set_result(Approval(allowed=allowed, reason=reason))
-        if allowed and (shown := self._cards.get(call_id)):
+            asked.event.answer.set_result(approval)
+        self._show_question()
+        if approval.allowed and (shown := self._cards.get(call_id)):
             shown.card.began = None
             shown.card.start()
             shown.show()
+
+    def answer(self, decided: ApprovalCard.Decided, allow: Callable[[str], None]) -> None:
+        """Hands on what was decided on a card, after `allow` has each rule that is to hold from now on."""
+        for rule in decided.always:
+            allow(rule)
+        self.decide(decided.call_id, _approval(decided))
 
     def notice(self, text: str, kind: Literal["info", "warning", "error"] = "warning") -> None:
         """Shows a line that no event brought."""
@@ -149,6 +171,8 @@ class Presenter:
                 self._writing.arriving(event)
             case AnswerWithdrawn():
                 self._withdraw(event)
+            case AnswerReworded(text=text):
+                self._writing.reword(text)
             case Answered():
                 self._answered(event)
             case ApprovalAsked():
@@ -245,8 +269,31 @@ class Presenter:
         shown = self._card(event.call)
         shown.card.state = "asking"
         shown.show()
-        question = Question(event.call, event.rule)
-        self._asked[event.call.id] = _Asked(event, self._transcript.add(lambda: ApprovalCard(question)))
+        self._asked[event.call.id] = _Asked(event)
+        self._show_question()
+
+    def _show_question(self) -> None:
+        """Shows the oldest question, if none is shown, and how many wait behind it."""
+        first = next(iter(self._asked.values()), None)
+        if first is None:
+            return
+        waiting = len(self._asked) - 1
+        if first.entry is not None:
+            if first.entry.widget is not None:
+                first.entry.widget.show_waiting(waiting)
+            return
+        asked = first.event
+        question = Question(
+            call=asked.call,
+            rules=asked.rules,
+            reason=asked.reason,
+            warning=asked.warning,
+            origin=asked.origin,
+            kept=self._kept() if asked.rules else "",
+            waiting=waiting,
+            refused=asked.refused,
+        )
+        first.entry = self._transcript.add(lambda: ApprovalCard(question))
         self._transcript.to_end()
 
     def _deny(self, event: Denied) -> None:
@@ -254,7 +301,7 @@ class Presenter:
         shown.card.end("denied")
         shown.card.summary = f"denied: {event.reason}"
         shown.show()
-        self.decide(event.call.id, allowed=False)
+        self.decide(event.call.id, Approval(allowed=False))
 
     def _finish(self, event: ToolFinished) -> None:
         message = event.message
@@ -273,8 +320,8 @@ class Presenter:
 
     def _close(self, state: State) -> None:
         """Ends what is still open: the run is over."""
-        for asked in tuple(self._asked.values()):
-            self.decide(asked.event.call.id, allowed=False)
+        for asked in reversed(tuple(self._asked.values())):
+            self.decide(asked.event.call.id, Approval(allowed=False))
         self._writing.broken_off()
         self._writing = self._new_writing()
         for shown in self._cards.values():
@@ -307,6 +354,20 @@ class Presenter:
         if text:
             kind = "info" if event.outcome == "interrupted" else "error" if event.outcome == "error" else "warning"
             self.notice(text, kind)
+
+
+def _approval(decided: ApprovalCard.Decided) -> Approval:
+    """What a decision on a card says to the tool that waits."""
+    folders = tuple(map(Path, decided.folders))
+    again = decided.network or folders or decided.unconfined
+    grant = Grant(network=decided.network, writable=folders, off=decided.unconfined) if again else None
+    return Approval(
+        allowed=decided.allowed,
+        reason=decided.reason,
+        arguments=decided.arguments,
+        answer=decided.answer,
+        grant=grant,
+    )
 
 
 def _outcome(message: ToolMessage, summary: str) -> State:

@@ -32,7 +32,10 @@ _NOTICES = 4
 """Notices that are shown; a longer list is cut and counted."""
 _BRANCH = 30
 """Cells for the branch and its changes."""
+_SANDBOX = 60
 _LEAST_FOLDER = 8
+_FOLDER = 24
+"""Cells of the folder that go before what stands at the right."""
 _LEAST_TITLE = 24
 
 
@@ -43,16 +46,19 @@ class _Head(Visual):
         self.folder = one_line(overview.folder)
         self.git = one_line(overview.git, _BRANCH)
         trust = "trusted" if overview.trusted else "not trusted"
-        self.right = f"{trust} · no sandbox" if known else ""
+        sandbox = one_line(overview.sandbox, _SANDBOX)
+        told = (f"{trust} · {sandbox}", f"{trust} · {sandbox.partition(',')[0]}") if sandbox else ()
+        self.rights = (*told, trust, "") if known else ("",)
 
     def line(self, width: int) -> Content:
         """The line in `width` cells."""
         left = Content.assemble(("deepagent", "bold $text-accent"), (f" {__version__}", MUTED), "  ")
         git = Content.assemble("  ", (self.git, MUTED)) if self.git else Content("")
-        room = width - left.cell_length - git.cell_length - len(self.right) - 2
-        right = Content.styled(self.right, MUTED)
-        if room < _LEAST_FOLDER:
-            room, right = width - left.cell_length - git.cell_length, Content("")
+        free = width - left.cell_length - git.cell_length
+        wanted = max(_LEAST_FOLDER, min(cell_len(self.folder), _FOLDER))
+        fits = (text for text in self.rights if not text or free - cell_len(text) - 2 >= wanted)
+        right = Content.styled(next(fits), MUTED)
+        room = free - right.cell_length - (2 if right.plain else 0)
         line = Content.assemble(left, _end_of(self.folder, room), git)
         gap = width - line.cell_length - right.cell_length
         return Content.assemble(line, " " * max(0, gap), right).truncate(width, ellipsis=True)

@@ -102,10 +102,22 @@ class Writing:
 
     def withdraw(self) -> None:
         """All that came is void."""
-        entries = [entry for _, entry in self._parts]
-        for entry in (*entries, *([self._thought[1]] if self._thought else [])):
-            self._transcript.remove_entry(entry)
+        self._take_back_text()
+        if self._thought is not None:
+            self._transcript.remove_entry(self._thought[1])
         self._drop_arriving()
+
+    def reword(self, text: str) -> None:
+        """The text that came is void, `text` stands in its place."""
+        self._take_back_text()
+        self.text(text)
+
+    def _take_back_text(self) -> None:
+        for _, entry in self._parts:
+            self._transcript.remove_entry(entry)
+        self._parts.clear()
+        self._said.clear()
+        self._splitter = Splitter()
 
     def whole(self, event: Answered) -> dict[str, Shown]:
         """The answer is in the log: shows what did not arrive piece by piece. Returns the cards of its calls by id."""

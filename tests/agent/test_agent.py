@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deepagent.agent.events import CallStarted, CompactionDone, Event, Gauge, GaugeChanged, RunEnded, ToolStarted
 from deepagent.context.entries import Compacted, CompactionUndone
-from deepagent.context.messages import Text, UserMessage, new_id, text_of
+from deepagent.context.messages import Pointer, UserMessage, new_id, text_of
 from deepagent.context.storage import log_name
 from stage import Stage
 
@@ -225,7 +225,7 @@ async def test_a_long_message_of_the_user_goes_to_a_file_word_for_word(stage: Ma
     message = play.logged()[0]
     assert isinstance(message, UserMessage)
     pointer = message.content[0]
-    assert not isinstance(pointer, Text)
+    assert isinstance(pointer, Pointer)
     assert (play.folder / pointer.path).read_text() == text
     assert text_of(message) in [text_of(m) for m in play.requests[0].messages if isinstance(m, UserMessage)]
 

@@ -11,6 +11,7 @@ from deepagent.agent.runtime import ToolRuntime
 from deepagent.agent.tool import tool
 from deepagent.context.entries import TodosWritten
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
+from hard_inputs import hard_input
 from stage import Stage
 
 Make = Callable[..., "Stage"]
@@ -142,6 +143,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@hard_input(
+    "Tool calls",
+    "an unknown tool, a missing, unknown or wrong argument",
+    "the answer names the field and what is expected; the run goes on",
+)
 @pytest.mark.parametrize("case", BAD)
 async def test_a_call_that_cannot_run_is_answered_with_what_is_wrong(case: str, stage: Make) -> None:
     bad, words = BAD[case]

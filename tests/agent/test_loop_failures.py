@@ -14,6 +14,7 @@ from deepagent.agent.model.types import CallDelta, Delta, ModelRequest, TextDelt
 from deepagent.agent.tool import tool
 from deepagent.context.entries import Compacted, Offloaded
 from deepagent.context.messages import AssistantMessage, Pointer, ToolMessage, text_of
+from hard_inputs import hard_input
 from stage import Stage
 
 Make = Callable[..., "Stage"]
@@ -52,6 +53,7 @@ async def test_a_broken_stream_is_asked_for_again_and_leaves_one_copy(stage: Mak
     assert play.ended.turns == 1
 
 
+@hard_input("Tool calls", "a stream that breaks within a call", "one copy of the answer stays, the call runs once")
 async def test_a_call_whose_stream_broke_runs_once(stage: Make) -> None:
     broken = {"kind": "broken_stream", "after": 3, "times": 1}
     command = call("execute", command="echo ran >> count.txt")
@@ -203,6 +205,7 @@ async def test_an_empty_answer_is_asked_for_once_more(stage: Make) -> None:
     assert play.requests[1].messages == play.requests[0].messages
 
 
+@hard_input("Tool calls", "an empty answer, or reasoning alone", "asked once more; two in a row end the run")
 @pytest.mark.parametrize("empty", [{}, {"thinking": "hm"}, {"stop": "length"}, {"thinking": "hm", "stop": "length"}])
 async def test_two_empty_answers_end_the_run_and_do_no_harm(empty: dict[str, Any], stage: Make) -> None:
     play = stage(empty, empty, {"text": "Here."})
@@ -227,6 +230,11 @@ CUT = (
 )
 
 
+@hard_input(
+    "Tool calls",
+    "a call that the output limit cut, even where what came of it reads as JSON",
+    "it does not run; the model is told to write in smaller parts, and the second time in a row ends the run",
+)
 @pytest.mark.parametrize("cut", CUT, ids=["broken JSON", "JSON that reads", "a command"])
 async def test_a_call_cut_by_the_output_limit_never_runs(cut: dict[str, Any], stage: Make) -> None:
     play = stage(

@@ -1,4 +1,4 @@
-"""Limits, approvals, masking and the model's own compaction, as they meet in the loop."""
+"""Limits, masking and the model's own compaction, as they meet in the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deepagent.agent.events import Approval, ApprovalAsked, CompactionDone, Event
+from deepagent.agent.events import CompactionDone, Event
 from deepagent.agent.tool import tool
 from deepagent.context.entries import Compacted, TodosWritten, UsageReported
 from deepagent.context.messages import AssistantMessage, ToolMessage, text_of
@@ -17,7 +17,6 @@ from stage import Stage
 
 Make = Callable[..., "Stage"]
 PRICED = "openai/gpt-4o-mini"
-ASK: dict[str, Any] = {"settings": {"permissions": {"mode": "default"}}, "interactive": True}
 LOOK: dict[str, Any] = {"calls": [{"name": "ls", "arguments": {}}], "usage": {"input": 1_000, "output": 100}}
 
 
@@ -139,87 +138,6 @@ async def test_a_time_limit_within_a_tool_is_its_own_affair(stage: Make) -> None
     play = stage({"calls": [call("wait")]}, {"text": "I see."}, tools=(wait,))
     assert (await play.run())[-1] == "ended success: I see."
     assert ["TimeoutError" in text_of(m) for m in play.logged() if isinstance(m, ToolMessage)] == [True]
-
-
-# Approvals
-
-
-def answering(*answers: Approval | None) -> tuple[Callable[[Event], None], list[str]]:
-    """Answers questions in turn (None cancels the question), and the rules that were asked for."""
-    left, asked = list(answers), list[str]()
-
-    def watch(event: Event) -> None:
-        if isinstance(event, ApprovalAsked):
-            asked.append(event.rule)
-            answer = left.pop(0)
-            event.answer.cancel() if answer is None else event.answer.set_result(answer)
-
-    return watch, asked
-
-
-YES, NO = Approval(allowed=True), Approval(allowed=False, reason="use git rm")
-
-
-async def test_what_is_allowed_when_asked_runs(stage: Make) -> None:
-    play = stage({"calls": [call("execute", command="touch ran")]}, {"text": "done"}, **ASK)
-    watch, _ = answering(YES)
-    lines = await play.run(on=watch)
-    assert lines[4:8] == ["runs execute call_0_0", "asks execute(touch ran)", "done execute call_0_0", "call 2"]
-    assert (play.folder / "ran").exists()
-
-
-async def test_what_is_refused_does_not_run_and_the_model_is_told_why(stage: Make) -> None:
-    seen = {"where": "last", "contains": ["Not allowed: use git rm"]}
-    play = stage({"calls": [call("execute", command="touch ran")]}, {"text": "I see.", "expect": [seen]}, **ASK)
-    watch, _ = answering(NO)
-    lines = await play.run(on=watch)
-    assert lines[5:8] == ["asks execute(touch ran)", "denied execute(touch ran)", "failed execute call_0_0"]
-    assert lines[-1] == "ended success: I see."
-    assert not (play.folder / "ran").exists()
-
-
-async def test_questions_come_one_at_a_time_in_the_order_of_the_calls(stage: Make) -> None:
-    calls = [call("write_file", path=f"{name}.txt", content=name) for name in "abc"]
-    play = stage({"calls": calls}, {"text": "done"}, **ASK)
-    watch, asked = answering(YES, NO, YES)
-    await play.run(on=watch)
-    assert asked == ["write_file(a.txt)", "write_file(b.txt)", "write_file(c.txt)"]
-    assert sorted(path.name for path in play.folder.glob("*.txt")) == ["a.txt", "c.txt"]
-
-
-async def test_a_question_that_its_reader_drops_is_a_no(stage: Make) -> None:
-    seen = {"where": "last", "contains": "Not allowed: nobody answered"}
-    play = stage({"calls": [call("execute", command="touch ran")]}, {"text": "I see.", "expect": [seen]}, **ASK)
-    watch, _ = answering(None)
-    assert (await play.run(on=watch))[-1] == "ended success: I see."
-
-
-async def test_a_call_repeated_after_a_refusal_is_asked_about_once_more_and_ends_the_run(stage: Make) -> None:
-    play = stage({"calls": [call("execute", command="touch ran")], "repeat": 9}, **ASK)
-    watch, asked = answering(NO, NO)
-    assert (await play.run(on=watch))[-1] == "ended error: repeated_denial"
-    assert (len(asked), play.ended.turns) == (2, 2)
-
-
-async def test_without_anybody_to_ask_a_repeated_call_ends_the_run(stage: Make) -> None:
-    play = stage({"calls": [call("execute", command="touch ran")], "repeat": 9}, settings=ASK["settings"])
-    assert (await play.run())[-1] == "ended error: repeated_denial"
-    assert play.ended.turns == 2
-    assert (await play.run("please"))[-1] == "ended error: repeated_denial"
-    assert play.ended.turns == 2
-
-
-async def test_the_same_call_twice_in_one_answer_is_no_repetition(stage: Make) -> None:
-    play = stage({"calls": [call("execute", command="touch ran")] * 2}, {"text": "I see."}, settings=ASK["settings"])
-    assert (await play.run())[-1] == "ended success: I see."
-
-
-async def test_calls_that_cannot_run_are_not_asked_about(stage: Make) -> None:
-    calls = [{"name": "execute", "arguments": "{"}, call("fly"), call("read_file", path="../outside.txt")]
-    play = stage({"calls": calls}, {"text": "I see."}, **ASK)
-    watch, asked = answering()
-    assert (await play.run(on=watch))[-1] == "ended success: I see."
-    assert asked == []
 
 
 # Masking

@@ -21,6 +21,7 @@ from deepagent.context.messages import (
     AssistantMessage,
     Message,
     Part,
+    Pointer,
     Reasoning,
     Text,
     ToolCall,
@@ -227,7 +228,7 @@ class History:
                 assert now == message
                 continue
             for was, block in zip(message.content, now.content, strict=True):
-                if isinstance(block, Text):
+                if not isinstance(block, Pointer):
                     assert block == was
                 else:
                     name = block.path.removeprefix(".deepagents/")

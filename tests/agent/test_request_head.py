@@ -186,7 +186,7 @@ async def test_another_mode_is_told_of(stage: Make) -> None:
     await play.run()
     plan, yolo = notes(play.requests[-1])
     assert "Plan mode: change nothing" in plan
-    assert "Nothing is asked" in yolo
+    assert "Hardly anything is asked" in yolo
     assert_grows(play.requests)
 
 

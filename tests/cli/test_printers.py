@@ -39,7 +39,7 @@ EVENTS: list[Event] = [
         usage=None,
         cost=None,
     ),
-    Denied(call=CALL, rule="execute(it's)", reason="asks"),
+    Denied(call=CALL, rules=("execute(it's)",), reason="asks"),
     ToolFinished(
         call=CALL,
         message=ToolMessage(id="r", time="t", call_id="c", tool="execute", content=(Text(text="no"),), is_error=True),
@@ -96,7 +96,7 @@ def test_the_result_is_in_the_schema() -> None:
     check("result", result)
     assert result["duration_ms"] == 1234
     assert result["denials"] == [
-        {"tool": "execute", "input": {"command": "it's"}, "rule": "execute(it's)", "reason": "asks"}
+        {"tool": "execute", "input": {"command": "it's"}, "rules": ["execute(it's)"], "reason": "asks"}
     ]
 
 

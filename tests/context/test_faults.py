@@ -12,7 +12,7 @@ from context_samples import SUMMARY, Rig, answer, assert_valid, call, result, us
 from deepagent.agent.storage import DiskStorage
 from deepagent.context.archive import parse
 from deepagent.context.ladder import CannotUndo
-from deepagent.context.messages import AssistantMessage, Message, Pointer, Text, ToolMessage, UserMessage
+from deepagent.context.messages import AssistantMessage, Message, Pointer, ToolMessage, UserMessage, shown
 from deepagent.context.record import Ask
 from deepagent.context.session import Session
 from deepagent.context.storage import AppendFile, StorageError
@@ -118,7 +118,9 @@ def texts(messages: Sequence[Message], storage: DiskStorage) -> dict[str, list[s
             found[message.id] = [str(part) for part in message.content]
             continue
         found[message.id] = [
-            block.text if isinstance(block, Text) else storage.read(block.path.removeprefix(".deepagents/")).decode()
+            storage.read(block.path.removeprefix(".deepagents/")).decode()
+            if isinstance(block, Pointer)
+            else shown(block)
             for block in message.content
         ]
     return found

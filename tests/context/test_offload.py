@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from context_samples import Rig, any_texts, call, result, user
 from deepagent.agent.storage import DiskStorage
-from deepagent.context.messages import Content, Pointer, Text, ToolMessage, clean, text_of
+from deepagent.context.messages import Content, Pointer, Text, ToolMessage, clean, shown, text_of
 from deepagent.context.offload import Offloader
 from deepagent.context.session import Session
 from deepagent.context.stubs import STUB_MARK
@@ -125,7 +125,7 @@ def test_eight_results_of_78_000_characters_are_judged_by_their_sum(
     assert tables.messages(admitted) <= made.budget.step_limit
     for message, text in zip(admitted, texts, strict=True):
         block = message.content[0]
-        assert (block.text if isinstance(block, Text) else file_of(storage, block).read_text()) == text
+        assert (file_of(storage, block).read_text() if isinstance(block, Pointer) else shown(block)) == text
 
 
 def test_of_results_too_large_together_the_largest_go_first(rig: Callable[..., Rig], tables: Counter) -> None:

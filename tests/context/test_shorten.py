@@ -55,6 +55,13 @@ def test_what_a_plan_saves_is_what_the_view_loses(rig: Callable[..., Rig], table
     assert plan_shortening(made.session.view.tail, 100, tables).stubs == ()
 
 
+def test_a_list_of_edits_is_one_argument(tables: Counter) -> None:
+    edits = [{"old_string": BODY, "new_string": BODY + "#"}]
+    one = call("edit_file", path="src/x.py", edits=edits)
+    (stub,) = plan_shortening(history(one), 100, tables).stubs
+    assert (stub.argument, f"{len(str(edits)):,} characters of `edits`" in stub.shown) == ("edits", True)
+
+
 def test_the_log_keeps_every_argument_whole(rig: Callable[..., Rig]) -> None:
     made = rig()
     content = "x = 1\n" * 3_000

@@ -152,15 +152,15 @@ def test_a_server_that_is_not_there(here: Run) -> None:
 
 def test_what_is_denied_is_named_with_the_rule_that_would_allow_it(place: Place, here: Run) -> None:
     write = call("write_file", path="new.txt", content="x")
-    place.server.answers.extend([{"calls": [write, call("execute", command="ls -l")]}, {"text": "I may not."}])
+    place.server.answers.extend([{"calls": [write, call("execute", command="touch -c x")]}, {"text": "I may not."}])
     done = here("--output-format", "json", "write it")
     assert done.code == 4
-    assert [denial["rule"] for denial in done.result["denials"]] == ["write_file(new.txt)", "execute(ls -l)"]
+    assert [denial["rules"] for denial in done.result["denials"]] == [["write_file(new.txt)"], ["execute(touch -c x)"]]
     assert (done.result["subtype"], done.result["result"]) == ("success", "I may not.")
-    assert "--allow 'execute(ls -l)'" in done.err
+    assert "--allow 'execute(touch -c x)'" in done.err
     assert not (place.repo / "new.txt").exists()
-    allowed = [f"--allow={denial['rule']}" for denial in done.result["denials"]]
-    place.server.answers.extend([{"calls": [write, call("execute", command="ls -l")]}, {"text": "Done."}])
+    allowed = [f"--allow={rule}" for denial in done.result["denials"] for rule in denial["rules"]]
+    place.server.answers.extend([{"calls": [write, call("execute", command="touch -c x")]}, {"text": "Done."}])
     assert here("--output-format", "json", *allowed, "write it").code == 0
     assert (place.repo / "new.txt").read_text() == "x"
 

@@ -50,7 +50,8 @@ def test_git_clean_by_the_agent_itself_takes_nothing_away(program: Program) -> N
         {"expect": [{"where": "last", "contains": "20000"}], "calls": [LONG]},
         HELLO,
     )
-    done = program.run("-p", "clean up", "-m", model, "--yolo")
+    allowed = ("--allow", "execute(git clean -fdx)", "--sandbox", "off")
+    done = program.run("-p", "clean up", "-m", model, "--yolo", *allowed)
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
     assert "a command removed files of this session" in done.err
     assert "Removing .deepagents/" in text_of(program.messages()[4])  # pyright: ignore[reportArgumentType] - a result
@@ -151,5 +152,5 @@ def test_git_sees_nothing_of_a_run_and_only_the_user_can_read_it(program: Progra
     theirs = {ours.parent / committed, *(ours.parent / committed).parents} if committed else set[Path]()
     for path in (*files_below(program.home / ".deepagents"), *files_below(ours)):
         if path not in theirs:
-            mode = oct(stat.S_IMODE(path.stat().st_mode))
-            assert (path, mode) == (path, oct(0o700 if path.is_dir() else 0o600))
+            allowed = (0o700,) if path.is_dir() else (0o600, 0o400)  # git closes its objects for writing
+            assert (path, stat.S_IMODE(path.stat().st_mode) in allowed) == (path, True)

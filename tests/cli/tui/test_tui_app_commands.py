@@ -41,6 +41,13 @@ async def test_every_command_has_its_test() -> None:
     assert {slash.name for slash in SLASH} <= tested
 
 
+async def test_doctor() -> None:
+    async with on_screen(*talk()) as screen:
+        await screen.say("/doctor")
+        await screen.sees("Doctor", "✓ deepagent", "✓ model", "! sandbox", "none: it is switched off")
+        await screen.pilot.press("escape")
+
+
 async def test_compact_and_the_gauge() -> None:
     async with on_screen(*talk()) as screen:
         for prompt in ("one", "two", "three"):
@@ -277,7 +284,7 @@ async def test_mode() -> None:
 
 async def test_diff() -> None:
     async with on_screen() as screen:
-        await screen.say("/diff")
+        await screen.say("/diff worktree")
         await screen.sees("This is no git repository")
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "first")

@@ -138,13 +138,30 @@ async def test_allowing_always() -> None:
     steps = [{"calls": [call("execute", command=f"echo {word} >> log")]} for word in ("one", "one", "two")]
     async with on_screen(*steps, {"text": "Done."}) as screen:
         await screen.say("count")
-        await screen.sees("a always in this session: execute(echo one >> log)")
+        kept = "kept in .deepagents/deepagent.local.toml"
+        await screen.sees(f"a always, {kept}:", "  execute(echo one)", "  write_file(log)")
         await screen.decide("a")
-        await screen.sees("execute(echo two >> log)")
+        await screen.sees(f"Allowed from now on, {kept}", "  execute(echo two)")
         assert read("log") == "one\none\n"
         await screen.decide("n")
         await screen.settle()
         assert read("log") == "one\none\n"
+    async with on_screen({"calls": [call("execute", command="echo one >> log")]}, {"text": "Done."}) as screen:
+        await screen.run("count on")
+        assert read("log") == "one\none\none\n"
+
+
+async def test_what_the_user_changes_runs() -> None:
+    step = {"calls": [call("execute", command="echo one > log")]}
+    after = {"expect": [{"where": "last", "contains": "The user changed this call"}], "text": "I see."}
+    async with on_screen(step, after) as screen:
+        await screen.say("count")
+        await screen.decide("e")
+        await screen.sees("Enter runs this")
+        await screen.press("2", "enter")
+        await screen.settle()
+        assert read("log2") == "one\n"
+        assert "I see." in screen.text
 
 
 async def test_typing_decides_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hard_inputs import hard_input
 from tui_stage import on_screen, write
 
 pytestmark = pytest.mark.usefixtures("workspace")
@@ -10,6 +11,7 @@ pytestmark = pytest.mark.usefixtures("workspace")
 FILE = ".deepagents/deepagent.toml"
 
 
+@hard_input("Trust", "settings with markup and control codes", "are shown as text before they are trusted")
 async def test_settings_are_shown_trusted_and_untrusted() -> None:
     write(FILE, '# [b]hello[/b]\n[permissions]\nmode = "yolo"\n')
     async with on_screen({"text": "Hi."}) as screen:
@@ -28,6 +30,11 @@ async def test_settings_are_shown_trusted_and_untrusted() -> None:
         assert not screen.app.conversation.opened.loaded.trusted
 
 
+@hard_input(
+    "Trust",
+    "a project's settings that change after they were trusted",
+    "do nothing until they are trusted again",
+)
 async def test_a_change_is_asked_about_again() -> None:
     write(FILE, "[permissions]\nallow = ['execute(ls)']\n")
     async with on_screen({"text": "Hi."}) as screen:

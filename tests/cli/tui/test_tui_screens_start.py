@@ -31,6 +31,7 @@ WHOLE = Overview(
     folder="~/src/shop",
     git="main +3 ~2",
     trusted=True,
+    sandbox="sandbox bubblewrap, network asks",
     model="anthropic/claude-x",
     window="window 200k (table)",
     price="per million $3 in, 0.30 cached, 15 out",
@@ -66,7 +67,8 @@ async def test_the_first_frame_knows_the_place_and_nothing_moves_when_the_rest_c
         panel.show(WHOLE)
         await settle(pilot)
         assert f"deepagent {__version__}  ~/src/shop  main +3 ~2" in lines(app)[0]
-        assert lines(app)[0].endswith("trusted · no sandbox")
+        told = "trusted · sandbox bubblewrap"
+        assert lines(app)[0].endswith(told if size[0] == 80 else f"{told}, network asks")
         assert at(app, "Model") == before["Model"]
         assert len([line for line in lines(app) if line]) <= 18
 
@@ -108,7 +110,7 @@ async def test_what_is_not_there_is_not_spoken_of() -> None:
         panel.show(Overview(folder="/srv", model="m", window="window 8k (set)", used=10))
         await settle(pilot)
         shown = text(app)
-        assert "not trusted · no sandbox" in shown
+        assert lines(app)[0].endswith("not trusted")
         for word in ("Notice", "Last", "todo", "None", "·  ·", "$"):
             assert word not in shown
         assert panel.offered is None
@@ -173,7 +175,7 @@ async def test_a_long_folder_keeps_its_end() -> None:
         await settle(pilot)
         assert "…/" in lines(app)[0]
         assert "/ends/here  main +3 ~2" in lines(app)[0]
-        assert lines(app)[0].endswith("no sandbox")
+        assert lines(app)[0].endswith("trusted")
         await pilot.resize_terminal(24, 8)
         await pilot.resize_terminal(1, 1)
         await pilot.resize_terminal(80, 24)

@@ -23,6 +23,7 @@ from deepagent.cli.tui.diffs import LIMIT, diff_rows
 from deepagent.cli.tui.lines import Lines, Row
 from deepagent.cli.tui.steps import StepLine
 from deepagent.context.entries import Todo
+from pydantic import JsonValue
 from textual.geometry import Offset
 from textual.selection import Selection
 from transcript_host import (
@@ -167,6 +168,10 @@ def test_diffs() -> None:
     assert of("x", "y", replace_all=True) == ["everywhere in the file:", "- x", "+ y"]
     far = "\n".join(map(str, range(40)))
     assert of(far, far.replace("\n3\n", "\nthree\n").replace("\n33\n", "\nthirty\n")).count("  …") == 1
+    everywhere: JsonValue = {"old_string": "c", "new_string": "", "replace_all": True}
+    arguments: dict[str, JsonValue] = {"edits": [{"old_string": "a", "new_string": "b"}, everywhere, 7]}
+    rows = [row.text for row in diff_rows("edit_file", arguments)]
+    assert rows == ["- a", "+ b", "everywhere in the file:", "- c", "+ "]
     assert [row.text for row in diff_rows("write_file", {"content": "a\nb\n"})] == ["+ a", "+ b"]
     assert diff_rows("read_file", {"path": "x"}) == []
     assert diff_rows("edit_file", {"old_string": 1, "new_string": "x"}) == []

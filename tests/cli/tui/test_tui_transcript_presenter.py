@@ -9,7 +9,9 @@ from typing import Any, get_args
 
 import pytest
 from deepagent.agent.events import (
+    AnswerReworded,
     AnswerWithdrawn,
+    Approval,
     CallStarted,
     CompactionDone,
     CompactionTakenBack,
@@ -185,6 +187,22 @@ async def test_an_attempt_that_failed_leaves_one_notice() -> None:
         await sees(pilot, "at last")
 
 
+async def test_text_that_was_a_call_leaves_the_screen() -> None:
+    async with hosted() as (app, pilot):
+        show = app.presenter.show
+        for said in ("", "I look."):
+            show(CallStarted(turn=1))
+            show(TextArrived(text=f"{said}\n<tool_call>"))
+            show(TextArrived(text='{"name": "ls"}</tool_call>'))
+            await sees(pilot, "</tool_call>")
+            show(AnswerReworded(text=said))
+            await until(pilot, lambda: "tool_call" not in "\n".join(rows(app)))
+            show(answered(said, call("ls", f"c{said}", path="a")))
+            seen = await sees(pilot, "◌ ls  a  waits", said)
+            assert "tool_call" not in seen
+        assert "\n".join(rows(app)).count("I look.") == 1
+
+
 async def test_a_call_that_is_being_written_becomes_its_card() -> None:
     async with hosted() as (app, pilot):
         show = app.presenter.show
@@ -239,7 +257,7 @@ async def test_unknown_calls_and_messages_break_nothing() -> None:
         show(finished(call("read_file", "nobody", path="a"), summary="late"))
         show(CompactionTakenBack(compaction="nothing"))
         show(ToolStarted(call=call("execute", "other", command="ls")))
-        app.presenter.decide("nobody", allowed=True)
+        app.presenter.decide("nobody", Approval(allowed=True))
         await sees(pilot, "● read_file  a  late", "◌ $ ls")
         app.presenter.reset()
         show(ToolOutput(call_id="other", data=b"x"))

@@ -42,6 +42,8 @@ class Host(App[None]):
     """A transcript and nothing else."""
 
     ENABLE_COMMAND_PALETTE = False
+    kept = "in this session"
+    """Where rules are kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +54,7 @@ class Host(App[None]):
         yield Transcript(id="transcript")
 
     def on_mount(self) -> None:
-        self.presenter = Presenter(self.transcript, on_gauge=self.gauges.append)
+        self.presenter = Presenter(self.transcript, on_gauge=self.gauges.append, kept=lambda: self.kept)
 
     @property
     def transcript(self) -> Transcript:

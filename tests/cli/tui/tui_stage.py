@@ -202,7 +202,7 @@ async def on_screen(
 ) -> AsyncGenerator[Screen]:
     """The app in the working directory; the model plays `steps`, or is `model`. `more` belongs to the script."""
     name = model if model is not None else script(Path.cwd(), *steps, **(more or {}))
-    given = {"model": name or None, "context.window": 32_000, **(flags or {})}
+    given = {"model": name or None, "context.window": 32_000, "sandbox.mode": "off", **(flags or {})}
     app = DeepagentApp(RunOptions(flags=given, **options))
     if theme:
         app.theme = theme

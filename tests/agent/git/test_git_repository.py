@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 from deepagent.agent.git import DIFF_BYTES, GitError, GitState, changes, make_repository, state
+from git_traps import git, set_traps
+from hard_inputs import hard_input
 
 
 @pytest.fixture
@@ -19,13 +21,6 @@ def repo(tmp_path: Path) -> Path:
     (folder / "a.txt").write_text("one\n")
     make_repository(folder, "first")
     return folder
-
-
-def git(folder: Path, *args: str) -> str:
-    """Runs git as a user would."""
-    who = ("-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "protocol.file.allow=always")
-    command = ("git", *who, *args)
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def test_a_clean_repository_is_its_branch(repo: Path) -> None:
@@ -141,30 +136,6 @@ def test_a_repository_of_somebody_else_is_not_looked_at(repo: Path) -> None:
         changes(repo)
 
 
-def set_traps(repo: Path, folder: Path) -> Path:
-    """Makes the repository run programs wherever it can; each writes its name to the file that is returned."""
-    mark = folder / "ran"
-    trap = folder / "trap"
-    trap.write_text(f'#!/bin/sh\nbasename "$0" >> {mark}\ncat\n')
-    trap.chmod(0o755)
-
-    def named(name: str) -> str:
-        (folder / name).symlink_to(trap)
-        return str(folder / name)
-
-    (repo / ".git" / "hooks").mkdir(exist_ok=True)
-    (repo / ".git" / "hooks" / "post-index-change").symlink_to(named("hook"))
-    (repo / "git").symlink_to(named("local-git"))
-    for key in ("core.fsmonitor", "core.pager", "diff.external", "core.sshCommand", "filter.p.process"):
-        git(repo, "config", key, named(key))
-    for key in ("filter.a=b.c.clean", "filter.a=b.c.smudge", "diff.x.textconv", "diff.x.command"):
-        git(repo, "config", key, named(key.replace("=", "-")))
-    git(repo, "config", "filter.a=b.c.required", "true")
-    git(repo, "config", "filter.p.required", "true")
-    (repo / ".git" / "info" / "attributes").write_text("*.txt filter=a=b.c diff=x\n*.bin filter=p\n")
-    return mark
-
-
 def test_nothing_that_a_repository_brings_is_run(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks, monitors, filters, textconv, diff programs, pagers, and a `git` in the folder."""
     (repo / "b.bin").write_text("x")
@@ -184,7 +155,7 @@ def test_nothing_that_a_repository_brings_is_run(repo: Path, tmp_path: Path, mon
     monkeypatch.chdir(repo)
     monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(tmp_path / "trap"))
-    assert state(repo) == GitState(branch="main", changed=2, untracked=1)
+    assert state(repo) == GitState(branch="main", changed=2, untracked=2)
     text = changes(repo)
     assert "+changed" in text
     assert "-x\n\\ No newline at end of file\n+y" in text
@@ -199,6 +170,7 @@ def test_variables_that_point_elsewhere_are_not_followed(
     assert state(repo) == GitState(branch="main")
 
 
+@hard_input("Git and undo", "a branch or file called `--upload-pack=x`", "it is data")
 @pytest.mark.parametrize("name", ["--upload-pack=x", "bold]$x{y", "ünï😀", "a/b.c"])
 def test_names_are_data(repo: Path, name: str) -> None:
     git(repo, "update-ref", f"refs/heads/{name}", "HEAD")
@@ -233,12 +205,14 @@ def test_without_git_there_is_no_state(repo: Path, monkeypatch: pytest.MonkeyPat
         changes(repo)
 
 
+@hard_input("Git and undo", "100 refreshes of the footer", "no process and no descriptor stays")
 def test_many_questions_leave_nothing_behind(repo: Path) -> None:
     process = psutil.Process()
     state(repo)
     before = process.num_fds()
-    for _ in range(20):
+    for _ in range(100):
         state(repo)
+    for _ in range(10):
         changes(repo)
     assert process.num_fds() == before
     assert not process.children()
