@@ -13,8 +13,8 @@ help: ## this list
 demo: run-env ## a scripted session, without a key and without a network
 	@$(BIN)/deepagent demo
 
-test: test-env ## the tests, on two cores
-	@$(BIN)/pytest -n 2
+test: test-env ## the tests; three at a time, since many of them wait
+	@$(BIN)/pytest -n 3 --dist loadgroup
 
 test-long: test-env ## the tests with heavy volumes
 	@$(BIN)/pytest -n 2 -m long

@@ -63,3 +63,18 @@ def model_server() -> Iterator[Callable[..., ModelServer]]:
     yield make
     for server in servers:
         server.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share something costly to make run in one process: attempts in a sandbox, and litellm's import."""
+    for item in items:
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str:
+    if item.path.name == "test_sandbox_escapes.py":
+        values: dict[str, object] = item.callspec.params if isinstance(item, pytest.Function) else {}
+        return f"escapes-{values.get('engine', '')}-{values.get('user', '')}"
+    native = item.path.name in ("test_model_native_forms.py", "test_model_litellm.py")
+    return "litellm" if native or (item.path.parent.name == "model" and "litellm" in item.name) else ""

@@ -156,8 +156,11 @@ NO_SUMMARY = [{"error": {"kind": "bad_request"}}]
 
 @pytest.mark.parametrize(
     ("summaries", "keep"),
-    [([GOOD] * 99, ["fetch"]), (NO_SUMMARY, ["fetch"]), ([GOOD] * 99, [])],
-    ids=["model", "harness", "trimmed"],
+    [
+        pytest.param([GOOD] * 99, ["fetch"], id="model"),
+        pytest.param(NO_SUMMARY, ["fetch"], id="harness", marks=pytest.mark.long),
+        pytest.param([GOOD] * 99, [], id="trimmed", marks=pytest.mark.long),
+    ],
 )
 async def test_two_hundred_calls(
     summaries: list[Any], keep: list[str], tmp_path: Path, count: Callable[[str], int]

@@ -13,6 +13,7 @@ from .processes import Family
 from .pump import Pump
 
 _POLL = 0.02
+_KILLS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,10 @@ class Job:
                     break
                 await asyncio.sleep(_POLL)
         finally:
-            self.family.signal(signal.SIGKILL)
+            for _ in range(_KILLS):  # who was just being started is not among those that were looked up
+                self.family.signal(signal.SIGKILL)
+                if not self.alive():
+                    break
         await self.process.wait()
 
 

@@ -147,10 +147,11 @@ class Keeper:
         with self.store.objects as objects:
             read: Callable[[Item], bytes] = lambda item: objects.read(item.oid, _RULES_BYTES)[1]  # noqa: E731
             hidden = hidden_before(found, read, others=before.rules != self._rules())
+        moved = {_content(one.name, one.before) for one in found if one.before and not one.after}
         for one in found:
             if one.name in before.snapshot.omitted or one.name in snapshot.omitted:
                 continue
-            if why := self._doubt(one, before, hidden):
+            if _content(one.name, one.after) not in moved and (why := self._doubt(one, before, hidden)):
                 left[one.name] = why
             else:
                 files[one.name] = Change(before=one.before, after=one.after)
@@ -193,6 +194,11 @@ class Keeper:
         if not stamp or stamp[-1] < before.began - _TICK:
             return _MAYBE
         return _UNHIDDEN if hidden.may_have(one.name) else ""
+
+
+def _content(name: Name, item: Item | None) -> tuple[bytes, str]:
+    """What stays the same of a file whose folder is moved: its times do, too, so they do not tell that it is new."""
+    return name.rpartition(b"/")[2], item.oid if item else ""
 
 
 def _omitted(before: Mapping[Name, Omitted], after: Mapping[Name, Omitted]) -> Iterator[tuple[Name, str]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from deepagent.agent.checkpoints.keeper import Before, Keeper
 from deepagent.agent.checkpoints.retention import forget
+from deepagent.agent.checkpoints.states import Changes
 from deepagent.agent.events import CallStarted, Noticed, ToolStarted
 from deepagent.context.control import CannotDo
 from deepagent.context.entries import FilesChanged
@@ -64,6 +67,34 @@ async def test_what_an_interrupted_command_had_done_can_be_undone(stage: Callabl
     assert (play.folder / "one").exists()
     assert play.agent.files.undo().removed == ("one",)
     assert not (play.folder / "one").exists()
+
+
+async def test_a_command_that_is_interrupted_twice_is_taken_down_and_the_model_told_what_was_undone(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = stage(sh("echo 1 > one; sleep 30"), DONE, DONE)
+    real, later = Keeper.after, asyncio.get_running_loop().call_later
+
+    def slow(keeper: Keeper, before: Before) -> Changes:
+        time.sleep(0.5)
+        return real(keeper, before)
+
+    def stop(event: object) -> None:
+        if isinstance(event, ToolStarted):
+            later(1.0, play.agent.interrupt)
+            later(1.2, play.agent.interrupt)
+
+    monkeypatch.setattr(Keeper, "after", slow)
+    await play.run(on=stop)
+    assert play.agent.files.undo().removed == ("one",)
+
+    def stop_before_the_answer(event: object) -> None:
+        if isinstance(event, CallStarted):
+            play.agent.interrupt()
+
+    await play.run("go on", on=stop_before_the_answer)
+    await play.run("now go on")
+    assert [note.partition(":\n")[2] for note in notes(play)] == ["- one is gone"]
 
 
 async def test_nothing_is_undone_while_a_run_goes_on(stage: Callable[..., Stage]) -> None:

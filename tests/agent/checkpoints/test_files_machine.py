@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 NAMES = st.sampled_from(["a.txt", "d/x", "d/y", "d/e/z", "-f", "with\nline"])
 TEXTS = st.sampled_from(["", "1\n", "2\r\n", "3", "\0"])
-WHATS = st.sampled_from(["write", "write", "append", "remove", "chmod", "link", "folder"])
+WHATS = st.sampled_from(["write", "write", "append", "remove", "chmod", "link", "folder", "move"])
 EXECUTABLE = 0o100
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -64,6 +64,9 @@ class Machine(RuleBasedStateMachine):
                 case "link":
                     path.unlink(missing_ok=True)
                     path.symlink_to(f"to{text.strip(chr(0))}")
+                case "move":
+                    here, there = self.desk.folder / "d", self.desk.folder / "m"
+                    (here if here.exists() else there).rename(there if here.exists() else here)
                 case _:
                     path.unlink()
                     path.mkdir()
@@ -147,7 +150,7 @@ class Machine(RuleBasedStateMachine):
             assert self.users_own() == self.git
 
 
-@pytest.mark.parametrize("examples", [12, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [12, pytest.param(250, marks=pytest.mark.long)])
 def test_random_histories(examples: int) -> None:
     run_state_machine_as_test(
         Machine,

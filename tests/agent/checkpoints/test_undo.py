@@ -180,6 +180,15 @@ def test_a_folder_that_became_a_file_and_a_file_that_became_a_folder(desk: Make)
     assert at.state() == after
 
 
+def test_a_folder_that_became_a_link_comes_back(desk: Make) -> None:
+    at = desk()
+    at.run("mkdir d; echo x > d/x; echo y > d/y")
+    before = at.state()
+    at.shell("mv d e; echo changed > e/x; ln -s e d")
+    assert done(at.files.undo()) == (("d/x", "d/y"), ("d", "e/x", "e/y"), {})
+    assert at.state() == before
+
+
 @hard_input("Git and undo", "a deleted file with mode 0600, an executable one", "they come back so")
 def test_private_files_come_back_private_and_executable_ones_executable(desk: Make) -> None:
     at = desk()

@@ -126,7 +126,7 @@ def results(engine: str, user: User) -> Results:
 
 _USERS: tuple[User, ...] = ("me", "nobody")
 _ATTEMPTS = [
-    pytest.param(each, user, id=f"{each.name}-{user}")
+    pytest.param(each, user, id=f"{each.name}-{user}", marks=[pytest.mark.long] if user == "nobody" else [])
     for each in (*ESCAPES, *LEFT_BEHIND)
     for user in _USERS
     if each.user in {"", user}

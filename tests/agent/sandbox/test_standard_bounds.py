@@ -71,6 +71,8 @@ def test_further_folders_are_worked_in(workspace: Path, home: Path, tmp_path: Pa
 
 
 def test_our_own_folders_are_closed(workspace: Path, home: Path) -> None:
+    for folder in (workspace / ".deepagents", workspace / "ours", home / ".deepagents"):
+        folder.mkdir()
     found = bounds(workspace, home)
     for path in (workspace / ".deepagents" / "sessions" / "x", home / ".deepagents" / "trust.json"):
         assert not found.may_write(path)
