@@ -3,6 +3,8 @@
 
 BIN := .venv/bin
 export PYTHON
+# Tests start hundreds of programs, which need not be compiled each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check format pictures run-env test-env lock clean
@@ -13,8 +15,8 @@ help: ## this list
 demo: run-env ## a scripted session, without a key and without a network
 	@$(BIN)/deepagent demo
 
-test: test-env ## the tests; three at a time, since many of them wait
-	@$(BIN)/pytest -n 3 --dist loadgroup
+test: test-env ## the tests; four at a time, since many of them wait
+	@$(BIN)/pytest -n 4 --dist loadscope
 
 test-long: test-env ## the tests with heavy volumes
 	@$(BIN)/pytest -n 2 -m long

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from server import ModelServer
+from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
+from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 
 _LOOPBACK = ("127.", "::1", "localhost")
 _Address = str | bytes | tuple[str, int] | tuple[str, int, int, int]
@@ -34,6 +36,8 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    # Compiled code goes by the second and the size: what is run, edited and run again at once would be the old one.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     monkeypatch.setattr(socket, "socket", _LoopbackSocket)
     return home
@@ -65,16 +69,19 @@ def model_server() -> Iterator[Callable[..., ModelServer]]:
         server.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share something costly to make run in one process: attempts in a sandbox, and litellm's import."""
-    for item in items:
-        if group := _group(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+class _ByCost(LoadScopeScheduling):
+    """Gives a process whole files, whose tests share what is costly to make.
+
+    Tests of the command line go one by one, since they start programs and screens and wait for them. Those that go
+    through litellm stay together wherever they are: its import takes seconds.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        if path.startswith("tests/cli/"):
+            return nodeid
+        return "litellm" if "litellm" in nodeid or "native_forms" in path else path
 
 
-def _group(item: pytest.Item) -> str:
-    if item.path.name == "test_sandbox_escapes.py":
-        values: dict[str, object] = item.callspec.params if isinstance(item, pytest.Function) else {}
-        return f"escapes-{values.get('engine', '')}-{values.get('user', '')}"
-    native = item.path.name in ("test_model_native_forms.py", "test_model_litellm.py")
-    return "litellm" if native or (item.path.parent.name == "model" and "litellm" in item.name) else ""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return _ByCost(config, log)

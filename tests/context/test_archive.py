@@ -34,7 +34,7 @@ def check_round_trip(groups: list[list[Message]]) -> None:
         assert data[section.start : section.end] == written
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(groups_of_messages)
 def test_what_was_written_is_read_back(groups: list[list[Message]]) -> None:
     check_round_trip(groups)

@@ -34,7 +34,7 @@ def test_each_entry_has_a_known_kind_of_its_own() -> None:
     assert len(kinds) == len(set(kinds))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(entries)
 def test_any_entry_is_read_back_from_one_line(entry: Entry) -> None:
     check(entry)

@@ -57,7 +57,7 @@ def check(history: list[Message], plan: Plan | None, keep: int) -> None:
     assert_valid(repair(plan.kept))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(conversations(), st.integers(0, 20_000))
 def test_any_history_is_cut_between_groups(history: list[Message], keep: int) -> None:
     check(history, plan_cut(history, cost=cost, keep=keep), keep)
@@ -76,7 +76,7 @@ def test_any_history_is_cut_between_groups_at_volume(history: list[Message], kee
     check(history, plan_cut(history, cost=cost, keep=keep), keep)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(conversations(), st.integers(1, 12))
 def test_a_number_of_messages_is_kept_where_the_window_is_assumed(history: list[Message], number: int) -> None:
     plan = plan_cut(history, cost=cost, keep=0, keep_messages=number)

@@ -97,7 +97,7 @@ def _shortened(entry: str, message: AssistantMessage) -> Shortened:
     return Shortened(id=entry, time=TIME, parent=None, stubs=(stub,), tokens_saved=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(histories(), st.data())
 def test_folding_as_entries_come_is_folding_them_all(made: list[Entry], data: st.DataObject) -> None:
     builder = ViewBuilder()
@@ -109,7 +109,7 @@ def test_folding_as_entries_come_is_folding_them_all(made: list[Entry], data: st
     assert builder.view == build_view(made)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(entries, max_size=12))
 def test_any_entries_at_all_make_a_view(made: list[Entry]) -> None:
     builder = ViewBuilder()
@@ -119,7 +119,7 @@ def test_any_entries_at_all_make_a_view(made: list[Entry]) -> None:
     assert builder.view == build_view(made)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations(), st.data())
 def test_pairs_are_whole_whatever_messages_are_missing(history: list[Message], data: st.DataObject) -> None:
     kept = [message for message in history if data.draw(st.integers(0, 3))]
@@ -128,7 +128,7 @@ def test_pairs_are_whole_whatever_messages_are_missing(history: list[Message], d
     assert {m.id for m in history if isinstance(m, ToolMessage)} <= {m.id for m in results}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(messages, max_size=8))
 def test_no_message_crashes_the_repair(made: list[Message]) -> None:
     repair(made)

@@ -158,7 +158,7 @@ def test_no_reason_quotes_the_file(make_skill: MakeSkill, tmp_path: Path, secret
     assert "hunter2" not in str(problem)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(
         st.binary(max_size=200), st.text(max_size=80).map(lambda t: f"---\n{t}\n---\n".encode(errors="replace"))

@@ -150,7 +150,7 @@ class Machine(RuleBasedStateMachine):
             assert self.users_own() == self.git
 
 
-@pytest.mark.parametrize("examples", [12, pytest.param(250, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [8, pytest.param(250, marks=pytest.mark.long)])
 def test_random_histories(examples: int) -> None:
     run_state_machine_as_test(
         Machine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -33,7 +34,7 @@ def started(world: World, engine: Engine, script: str) -> Generator[tuple[subpro
     """A command as the shell starts it; whatever is left of it at the end is killed."""
     argv = ("bash", "-c", script)
     wrapped = engine.wrap(Command(argv=argv, cwd=world.root, bounds=world.bounds(), environ=world.environ))
-    environ = {**world.environ, MARK: "mark-of-this-command"}
+    environ = {**world.environ, MARK: secrets.token_hex()}
     with subprocess.Popen(
         wrapped.argv,
         cwd=world.root,

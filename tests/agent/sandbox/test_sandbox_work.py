@@ -87,14 +87,27 @@ def test_temporary_files_last_from_command_to_command(shared_world: World, engin
 
 @pytest.mark.parametrize("name", ["with space", "line\nbreak", "-dash", "ünïcödé", "'\"$(id)", "long" * 50])
 def test_odd_names_work(shared_world: World, engine: Engine, name: str) -> None:
-    folder = shared_world.base / "odd" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "closed").mkdir(exist_ok=True)
-    (folder / "hidden").write_text("secret")
-    bounds = Bounds(writable=(folder,), read_only=(folder / "closed",), hidden=(folder / "hidden",))
+    place = shared_world.base / "odd" / engine.name / name
+    folder, hidden = place / name, place / f"hidden-{name}"[:250]
+    (folder / "closed").mkdir(parents=True)
+    hidden.write_text("secret")
+    bounds = Bounds(writable=(folder,), read_only=(folder / "closed",), hidden=(hidden,))
     done(shared_world, engine, "echo x > made; cat made", bounds=bounds, cwd=folder)
     assert shared_world.run(engine, "echo x > ../outside", bounds=bounds, cwd=folder).returncode != 0
-    assert "secret" not in shared_world.run(engine, "cat hidden", bounds=bounds, cwd=folder).stdout
+    assert "secret" not in shared_world.run(engine, "cat ../hidden*", bounds=bounds, cwd=folder).stdout
+
+
+def test_beside_a_hidden_file_landlock_lets_nothing_new_be_made(shared_world: World, engine: Engine) -> None:
+    folder = shared_world.base / "beside" / engine.name
+    folder.mkdir(parents=True)
+    (folder / "hidden").write_text("secret")
+    (folder / "there").write_text("old")
+    bounds = Bounds(writable=(folder,), hidden=(folder / "hidden",))
+    script = "cat hidden; echo new > there; cat there; touch made"
+    ran = shared_world.run(engine, script, bounds=bounds, cwd=folder)
+    assert "secret" not in ran.stdout
+    assert "new\n" in ran.stdout
+    assert (ran.returncode == 0) == (engine.name == "bubblewrap")
 
 
 def test_a_deep_path_works(shared_world: World, engine: Engine) -> None:

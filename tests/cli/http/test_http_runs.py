@@ -46,7 +46,7 @@ FIX: list[Answer] = [
 """A whole piece of work; the second answer breaks off."""
 
 
-@pytest.mark.parametrize("lane", ["lean", "litellm"])
+@pytest.mark.parametrize("lane", ["lean", pytest.param("litellm", marks=pytest.mark.long)])
 def test_a_bug_is_fixed_and_its_test_run(lane: str, place: Place) -> None:
     place.server.answers += FIX
     done = place.run("--yolo", "--output-format", "json", "fix add", DEEPAGENT_PROVIDER_LANE=lane)

@@ -57,7 +57,13 @@ def test_searches_do_not_meet_what_came_with_the_clone(program: Program, session
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
 
 
-@pytest.mark.parametrize("link", [".deepagents", ".deepagents/sessions", ".deepagents/large_tool_results"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        ".deepagents",
+        *(pytest.param(f".deepagents/{name}", marks=pytest.mark.long) for name in ("sessions", "large_tool_results")),
+    ],
+)
 def test_a_link_is_not_written_through(program: Program, tmp_path: Path, link: str) -> None:
     target = tmp_path / "elsewhere"
     (target / "sessions").mkdir(parents=True)

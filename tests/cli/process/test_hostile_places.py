@@ -33,7 +33,7 @@ def test_in_the_home_folder_there_is_no_project(program: Program) -> None:
     assert {path.name for path in (program.home / ".deepagents").iterdir()} == {"projects", "sessions"}
 
 
-@pytest.mark.parametrize("folder", ["gone", "a file"])
+@pytest.mark.parametrize("folder", ["gone", pytest.param("a file", marks=pytest.mark.long)])
 def test_a_working_directory_that_is_none_is_a_usage_error(program: Program, folder: str) -> None:
     place = program.repo / folder
     place.write_text("")
@@ -104,7 +104,7 @@ def fill(folder: Path, leave: int) -> Path:
     return filler
 
 
-@pytest.mark.parametrize("where", ["user folder", "project"])
+@pytest.mark.parametrize("where", ["project", pytest.param("user folder", marks=pytest.mark.long)])
 def test_on_a_full_disk_the_run_ends_in_order_and_goes_on_when_there_is_room(
     program: Program, small_disk: Callable[[Path, int], None], where: str
 ) -> None:

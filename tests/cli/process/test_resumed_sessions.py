@@ -136,8 +136,12 @@ def test_a_log_without_a_beginning_is_passed_over(program: Program) -> None:
 
 @pytest.mark.parametrize(
     "committed",
-    ["", ".deepagents/skills/review/SKILL.md", ".deepagents/.gitignore", ".deepagents/sessions/readme"],
-    ids=["nothing", "a skill", "an ignore file", "a file in a folder of ours"],
+    [
+        pytest.param("", id="nothing"),
+        pytest.param(".deepagents/skills/review/SKILL.md", id="a skill"),
+        pytest.param(".deepagents/.gitignore", id="an ignore file", marks=pytest.mark.long),
+        pytest.param(".deepagents/sessions/readme", id="a file in a folder of ours", marks=pytest.mark.long),
+    ],
 )
 def test_git_sees_nothing_of_a_run_and_only_the_user_can_read_it(program: Program, committed: str) -> None:
     if committed:

@@ -168,7 +168,9 @@ def test_errors_of_the_provider_have_their_exit_codes(
     assert done.err.count("trying again") == (kind != "auth"), "an overflow is met with a smaller request"
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (404, "unknown_model")])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "auth"), pytest.param(404, "unknown_model", marks=pytest.mark.long)]
+)
 def test_a_real_server_refuses(program: Program, status: int, kind: str) -> None:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

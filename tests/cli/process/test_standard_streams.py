@@ -30,7 +30,7 @@ def shell(program: Program, line: str, *args: str) -> subprocess.CompletedProces
     ("given", "prompt"),
     [
         (b"a diff\n", "review this\n\na diff\n"),
-        (b" \n\t", "review this"),
+        pytest.param(b" \n\t", "review this", marks=pytest.mark.long),
         (b"\xff\xfe\0caf\xe9", "review this\n\n\ufffd\ufffd\0caf\ufffd"),
     ],
     ids=["text", "nothing", "binary"],
@@ -67,8 +67,8 @@ def test_bytes_of_an_argument_that_are_no_text_become_replacement_characters(pro
     ("line", "code", "out"),
     [
         ('"$@" <&-', 0, b"Hello.\n"),
-        ('"$@" >&-', 0, b""),
-        ('"$@" 2>&- >/dev/null', 0, b""),
+        pytest.param('"$@" >&-', 0, b"", marks=pytest.mark.long),
+        pytest.param('"$@" 2>&- >/dev/null', 0, b"", marks=pytest.mark.long),
         ('"$@" <&- >&- 2>&-', 0, b""),
         pytest.param('"$@" >/dev/full', 1, b"", marks=WITH_FULL_DEVICE),
         ('PYTHONIOENCODING=ascii "$@"', 0, b"Hello.\n"),

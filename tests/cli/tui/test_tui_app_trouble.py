@@ -98,11 +98,11 @@ async def test_settings_that_make_no_sense_are_named_and_nothing_typed_is_lost(i
     write(settings, "effort = [/b]\n")
     async with on_screen({"text": "Hello."}, opened=False) as screen:
         await screen.say("hello")
-        await screen.sees("deepagent.toml")
+        await screen.sees("is not valid TOML")
         await screen.until(lambda: screen.app.prompt.text == "hello")
-        said = screen.text.count("deepagent.toml")
+        said = screen.text.count("is not valid TOML")
         await screen.press("enter")  # nothing is different yet
-        await screen.until(lambda: screen.text.count("deepagent.toml") == said + 1)
+        await screen.until(lambda: screen.text.count("is not valid TOML") == said + 1)
         assert screen.app.prompt.text == "hello"
         write(settings, "effort = 'low'\n")
         await screen.press("ctrl+u")

@@ -135,6 +135,7 @@ def test_a_large_paste(open_terminal: Callable[..., Terminal]) -> None:
     assert pasted.strip("\n") in (*offloaded, *asked(only_session()))
 
 
+@pytest.mark.long
 def test_killed_and_resumed(open_terminal: Callable[..., Terminal]) -> None:
     model = script(Path.cwd(), {"text": "I wait.", "calls": [WAITS]}, {"text": "Where was I?"})
     terminal = open_terminal(DEEPAGENT, "-m", model, "--yolo", "repair it")
