@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
-from textual.app import App, SuspendNotSupported
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 
-from .editor import EditorError, edit
+from .editor import EditorError, edit_instead
 from .pastes import clean
 from .text_input import TextInput
 
@@ -94,20 +93,10 @@ class CallEditor(TextInput):
         self.run_worker(self._edit_outside(), group="editor", exclusive=True)
 
     async def _edit_outside(self) -> None:
-        problem = ""
-        text = self.whole_text
         try:
-            with cast(App[object], self.app).suspend():
-                try:  # in here: an error that leaves the block would leave the screen suspended
-                    text = await edit(text, os.environ)
-                except EditorError as error:
-                    problem = str(error)
-        except SuspendNotSupported:
-            problem = "an editor needs a terminal"
-        if problem:
-            self.post_message(self.Unreadable(problem))
-        else:
-            self.show(text)
+            self.show(await edit_instead(cast(App[object], self.app), self.whole_text))
+        except EditorError as error:
+            self.post_message(self.Unreadable(str(error)))
         self.focus()
 
 

@@ -1,4 +1,4 @@
-"""The user's own editor on a text. The screen must be suspended meanwhile; that is the caller's business.
+"""The user's own editor on a text, with the screen suspended meanwhile.
 
 The event loop goes on, so a run does: an answer goes on arriving, and no limit of time passes unseen.
 """
@@ -15,12 +15,30 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from textual.app import App, SuspendNotSupported
+
 _USUAL = ("nano", "vi")
 """What is tried where neither `$VISUAL` nor `$EDITOR` is set."""
 
 
 class EditorError(Exception):
     """The editor gave no text back; the message says why in one sentence."""
+
+
+async def edit_instead(app: App[object], text: str) -> str:
+    """Suspends the screen, and returns `text` after the user has edited it. Raises `EditorError`."""
+    problem = None
+    try:
+        with app.suspend():
+            try:  # in here: an error that leaves the block would leave the screen suspended
+                text = await edit(text, os.environ)
+            except EditorError as error:
+                problem = error
+    except SuspendNotSupported as error:
+        raise EditorError("an editor needs a terminal") from error
+    if problem is not None:
+        raise problem
+    return text
 
 
 async def edit(text: str, environ: Mapping[str, str]) -> str:

@@ -6,14 +6,13 @@ wait for it. What a sent text does is the app's business, so are Ctrl+C, Ctrl+Z,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.actions import SkipAction
-from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -24,7 +23,7 @@ from textual.widgets import Static
 
 from .completion import Choices, Completer, word_before
 from .drafts import Draft, Drafts
-from .editor import EditorError, edit
+from .editor import EditorError, edit_instead
 from .history import History
 from .pastes import clean
 from .queue import QueueList, Waiting
@@ -164,16 +163,11 @@ class Prompt(TextInput):
         self.run_worker(self._edit_outside(), group="editor", exclusive=True)
 
     async def _edit_outside(self) -> None:
-        problem = ""
-        text = self.whole_text
+        problem, text = "", self.whole_text
         try:
-            with cast(App[object], self.app).suspend():
-                try:  # in here: an error that leaves the block would leave the screen suspended
-                    text = await edit(text, os.environ)
-                except EditorError as error:
-                    problem = str(error)
-        except SuspendNotSupported:
-            problem = "an editor needs a terminal"
+            text = await edit_instead(cast(App[object], self.app), text)
+        except EditorError as error:
+            problem = str(error)
         self.focus()  # a question may have come meanwhile; it has waited for the text
         if problem:
             self.notify(problem, title="Editor", severity="error", markup=False)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from deepagent.cli.tui import approval
+from controlled_clock import ControlledClock
 from deepagent.context.messages import text_of
 from tui_stage import Screen, call, on_screen, read, write
 
@@ -167,7 +165,7 @@ async def test_what_the_user_changes_runs() -> None:
         assert "I see." in screen.text
 
 
-async def test_typing_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_typing_decides_nothing() -> None:
     step = {"calls": [call("execute", command="touch made")], "delay": 0.2}
     async with on_screen(step, {"text": "Not done."}) as screen:
         await screen.say("begin")
@@ -176,9 +174,7 @@ async def test_typing_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         await screen.write("es")
         assert screen.app.prompt.text == "yes"
         assert screen.question is not None
-        with monkeypatch.context() as standing:
-            moment = time.monotonic()
-            standing.setattr(approval, "time", SimpleNamespace(monotonic=lambda: moment))
+        with ControlledClock():
             await screen.press("enter")  # sent: now the question gets the keys
             assert screen.question is not None
             await screen.press("y")  # at once: still meant for something else

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from controlled_clock import ControlledClock
 from deepagent.agent.events import Approval, ApprovalAsked, Denied, RunEnded, ToolStarted
 from deepagent.agent.sandbox.bounds import Grant, Refusal
 from deepagent.cli.tui import approval
@@ -126,22 +127,25 @@ async def test_a_deliberate_key_decides(key: str, allowed: bool, always: bool) -
 
 
 async def test_a_key_that_comes_too_early_does_not_count() -> None:
-    async with asking() as (app, pilot):
-        for key in "yan":
-            await pilot.press(key)
-        await pilot.pause()
-        assert not app.heard
+    with ControlledClock():
+        async with asking() as (app, pilot):
+            for key in "yan":
+                await pilot.press(key)
+            await pilot.pause()
+            assert not app.heard
 
 
 async def test_typing_does_not_decide_however_long_it_goes_on() -> None:
-    async with asking() as (app, pilot):
-        for key in ("y", "a", "n", "y", "a", "n"):
-            await asyncio.sleep(approval.QUIET / 3)
-            await pilot.press(key)
-        assert not app.heard
-        await quiet()
-        await pilot.press("y")
-        await until(pilot, lambda: app.heard)
+    with ControlledClock() as clock:
+        async with asking() as (app, pilot):
+            for key in ("y", "a", "n", "y", "a", "n"):
+                clock.now += approval.QUIET / 3
+                await pilot.press(key)
+            assert not app.heard
+            clock.now += approval.QUIET
+            await quiet()  # the letters that were held are let go
+            await pilot.press("y")
+            await until(pilot, lambda: app.heard)
 
 
 async def test_enter_decides_nothing() -> None:
