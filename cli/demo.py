@@ -14,16 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, cast
 
+from .demo_scene import KEEP_RESULTS, PROMPT, WINDOW
 from .options import DEMO_SCRIPT, RunOptions
 
-PROMPT = (
-    "The half-cent tests in tests/test_invoice.py fail. Find out why and repair it by the shop's own rules. "
-    "Change no test."
-)
-WINDOW = 7_000
-"""Tokens of the demo's window: small, so that it fills within a minute."""
-KEEP_RESULTS = ("read_file",)
-"""Tools whose results stay until the compaction, which is what the demo is to show."""
 FLAGS: dict[str, object] = {"model": "demo", "context.window": WINDOW, "context.keep_results": KEEP_RESULTS}
 """What the demo sets on the screen."""
 REPOSITORY = Path(__file__).with_name("demo-repo")
@@ -50,7 +43,7 @@ def _run_on_screen(folder: Path, shop: Path) -> int:
     from .tui.launch import run_screen
 
     os.environ["DEEPAGENT_HOME"] = str(folder / "user")
-    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, demo=_paced(folder), flags=FLAGS))
+    return run_screen(RunOptions(prompt=PROMPT, cwd=shop, demo=_paced(folder), flags=FLAGS)).code
 
 
 def _paced(folder: Path) -> Path:

@@ -29,7 +29,7 @@ from ..agent.sessions import Choice
 from ..agent.workspace import find_workspace
 from ..context.budget import ContextSettings
 from ..context.storage import log_name
-from .demo import KEEP_RESULTS, PROMPT, WINDOW
+from .demo_scene import KEEP_RESULTS, PROMPT, WINDOW
 from .gauge import gauge_line, tokens, what_left
 from .options import DEMO_SCRIPT
 from .terminal import plain

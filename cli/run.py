@@ -17,7 +17,12 @@ def run_prompt(argv: Sequence[str]) -> int:
     if not options.print and _terminal():
         from .tui.launch import run_screen
 
-        return run_screen(options)
+        end = run_screen(options)
+        if end.demo_wanted:
+            from .demo import run_demo
+
+            return run_demo()
+        return end.code
     from .headless import run_headless
 
     return run_headless(options)

@@ -22,7 +22,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from deepagent.agent.git import make_repository
-from deepagent.cli.demo import FLAGS, PROMPT, REPOSITORY
+from deepagent.cli.demo import FLAGS, REPOSITORY
+from deepagent.cli.demo_scene import PROMPT
 from deepagent.cli.options import RunOptions
 from deepagent.cli.tui.app import DeepagentApp
 from deepagent.cli.tui.approval import ApprovalCard

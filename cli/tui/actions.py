@@ -19,7 +19,7 @@ from .undoing import Undoing
 
 if TYPE_CHECKING:
     from ...agent.agent import Agent
-    from .app import DeepagentApp
+    from .desk import Desk
 
 _MODES = ("default", "accept-edits", "plan", "yolo")
 
@@ -27,7 +27,7 @@ _MODES = ("default", "accept-edits", "plan", "yolo")
 class Actions:
     """Runs slash commands."""
 
-    def __init__(self, app: DeepagentApp) -> None:
+    def __init__(self, app: Desk) -> None:
         self._app = app
         by_hand, undoing = ByHand(app), Undoing(app)
         self._table: dict[str, Callable[[str], object]] = {

@@ -1,7 +1,8 @@
-"""The app: opens an agent behind the frame and carries what is said between the two.
+"""The app: carries what is said between the frame and the agent behind it.
 
 Light at import: everything of the agent comes later. How a run goes is `conversation`'s business, what is shown of it
-`presenter`'s, what a slash command does `actions`', what is on the screen and what the keys mean `frame`'s.
+`presenter`'s, what a slash command does `actions`', which session is open `desk`'s, what is on the screen and what the
+keys mean `frame`'s.
 """
 
 from __future__ import annotations
@@ -21,40 +22,29 @@ from ..options import PICK, RunOptions
 from ..slash import parse_slash
 from ..terminal import plain
 from .approval import ApprovalCard
-from .frame import MODES, Frame
-from .loading import Typing, background
-from .login import LoginPanel, LoginResult
+from .desk import Desk
+from .frame import MODES
+from .loading import background
 from .prompt import Prompt, PromptArea
-from .start import StartPanel
 from .steps import StepLine
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from ...agent.config import PermissionMode
     from ...agent.events import Event
-    from ..opening import Opened
     from .actions import Actions
 
 _COMMAND = re.compile(r"/[a-z_]+")
 """What was meant as a command, known or not."""
 
 
-class DeepagentApp(Frame):
+class DeepagentApp(Desk):
     """A talk with an agent in one workspace."""
 
     def __init__(self, options: RunOptions) -> None:
-        super().__init__()
-        self.options = options
+        super().__init__(options)
         self._actions: Actions | None = None
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
-        self._opening = True
-        self._typing = Typing()
-        self._problem = ""
-        """Why the agent is not open; empty where it is, or where no model is known."""
-        self.demo_wanted = False
-        """The user chose the demo, which works in a repository of its own."""
         self.farewell = ""
         """What is left in the scrollback after leaving."""
         self.crash = ""
@@ -71,10 +61,6 @@ class DeepagentApp(Frame):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit, 128 + number)
         self.call_after_refresh(self._begin)
-
-    def _add_start_panel(self) -> None:
-        self.start_panel = StartPanel(self.options.cwd)
-        self.transcript.add(self.start_panel)
 
     @work(exclusive=True, group="open")
     async def _begin(self) -> None:
@@ -104,6 +90,15 @@ class DeepagentApp(Frame):
         await self._open(self.conversation.open(session), replay=session is not None)
         if pick:
             self._actions.run("resume", "")
+
+    def _opened(self) -> None:
+        """Sends what was written meanwhile, or gives it back."""
+        early, self._early = self._early, []
+        if early and self._problem and self.conversation.agent is None:
+            self.prompt.show("\n".join(early))
+            early = []
+        for text in early:
+            self._submit(text)
 
     def _give_back(self, text: str) -> None:
         """A prompt that could not be taken stands in the line again, before what was typed since."""
@@ -149,136 +144,6 @@ class DeepagentApp(Frame):
         for text in message.queued:
             self.conversation.enqueue(text)
         self._show_state()
-
-    async def _open(self, opening: Awaitable[Opened], *, replay: bool, fresh: bool = False) -> None:
-        """Waits for an agent and shows what there is, in place of what was there if `fresh`.
-
-        What goes wrong is shown, and all stays as it was. What was sent meanwhile is sent now.
-        """
-        from ...agent.errors import DeepagentError
-        from ...context.storage import StorageError
-
-        self._opening = True
-        try:
-            opened = await opening
-        except (DeepagentError, StorageError) as error:
-            self._problem = str(error)
-            self.presenter.notice(self._problem)
-        else:
-            self._problem = ""
-            if fresh:
-                self._fresh_start()
-            self._show_opened(opened, replay=replay)
-        self._opening = False
-        early, self._early = self._early, []
-        if early and self._problem and self.conversation.agent is None:
-            self.prompt.show("\n".join(early))
-            early = []
-        for text in early:
-            self._submit(text)
-        self._show_state()
-
-    def _fresh_start(self) -> None:
-        self.transcript.clear()
-        self.presenter.reset()
-        self._add_start_panel()
-
-    def _show_opened(self, opened: Opened, *, replay: bool) -> None:
-        """Shows what was just opened: footer, start panel, and what was said before."""
-        self._look_around(opened)
-        if opened.agent is None:
-            self.start_panel.show_login(focus=not self.prompt.text)  # who is typing goes on
-            return
-        self.footer.model = _short(opened.agent.parts.model.name)
-        self.footer.mode = self.conversation.mode or opened.agent.parts.settings.permissions.mode
-        from ...agent.events import GaugeChanged
-
-        self.presenter.show(GaugeChanged(gauge=opened.agent.gauge()))
-        if replay:
-            from ...agent.replay import events_of
-
-            for event in events_of(opened.agent.session.entries):
-                self.presenter.show(event)
-
-    @work(exclusive=True, group="overview")
-    async def _look_around(self, opened: Opened) -> None:
-        """What takes a moment: tokenizer, git, the last session, and the model's library."""
-        from ...agent.model.choose import prepare
-        from ..overview import overview_of
-
-        agent = opened.agent
-        if agent is not None:
-            await self._typing.pause()
-            with background():
-                await asyncio.to_thread(agent.parts.counter.prepare)
-        overview = await asyncio.to_thread(overview_of, opened, agent.session.view if agent else None)
-        self.start_panel.show(overview)
-        self.footer.branch = overview.git
-        if agent is not None and self.conversation.agent is agent:
-            self._set_gauge(agent.gauge())
-            with background():
-                await prepare(agent.parts.model)
-
-    def show_anew(self) -> None:
-        """What the session holds now, in place of what was shown: the talk went back."""
-        opened = self.conversation.opened
-        if opened is not None:
-            self._fresh_start()
-            self._show_opened(opened, replay=True)
-
-    def start_over(self, session: str | None) -> None:
-        """Leaves the session as it is and goes on with `session`, or with a new one."""
-        if self._may_change():
-            self._start_over(session)
-
-    def open_again(self) -> None:
-        """The same session, by settings that are read anew."""
-        agent = self.conversation.agent
-        self.start_over(agent.session.id if agent is not None and agent.session.requests() else None)
-
-    def change_model(self, name: str) -> None:
-        """The same session with another model; what was said is shown again."""
-        if self._may_change():
-            self._change_model(name)
-
-    def _may_change(self) -> bool:
-        """Whether nothing runs that would end with the agent; says so if something does."""
-        busy = self.conversation.busy
-        if busy:
-            self.presenter.notice("That waits until the run has ended; Esc stops it")
-        return not busy
-
-    @work(exclusive=True, group="open")
-    async def _start_over(self, session: str | None) -> None:
-        await self._open(self.conversation.open(session), replay=session is not None, fresh=True)
-
-    @work(exclusive=True, group="open")
-    async def _change_model(self, name: str) -> None:
-        await self._open(self.conversation.change_model(name), replay=True, fresh=True)
-
-    def ask_for_model(self) -> None:
-        """`/login`: key, local server, another address, or the demo."""
-        from .login import LoginScreen
-
-        self.push_screen(LoginScreen(), self._logged_in)
-
-    @on(LoginPanel.Done)
-    def _logged_in_at_start(self, message: LoginPanel.Done) -> None:
-        message.stop()
-        self._logged_in(message.result)
-
-    def _logged_in(self, result: LoginResult | None) -> None:
-        if result is None:
-            return
-        if result.model == "demo":  # its script is about a repository of its own
-            self.demo_wanted = True
-            self.exit(0)
-            return
-        os.environ.update(result.environ)
-        if result.said:
-            self.presenter.notice(result.said)
-        self.change_model(result.model)
-        self.prompt.focus()
 
     async def on_unmount(self) -> None:
         """Stops what runs and gives the session back."""
@@ -388,8 +253,3 @@ def _load_modules() -> None:
     """Imports what a talk needs, in a thread: it takes a few tenths of a second."""
     for name in ("opening", "overview", "tui.actions", "tui.conversation", "tui.presenter"):
         import_module(f"deepagent.cli.{name}")
-
-
-def _short(model: str) -> str:
-    """A model's name without its provider."""
-    return model.rpartition("/")[2]

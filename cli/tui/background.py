@@ -10,13 +10,13 @@ from .list_screen import ListScreen
 
 if TYPE_CHECKING:
     from ...agent.backends.jobs import JobInfo
-    from .app import DeepagentApp
+    from .desk import Desk
 
 _TAIL = 8
 """Lines shown of each job's output in the list."""
 
 
-async def jobs(app: DeepagentApp, argument: str) -> None:
+async def jobs(app: Desk, argument: str) -> None:
     """Lists the jobs with the end of their output, shows all that is at hand of one, or ends one."""
     agent = app.conversation.agent
     if agent is None:

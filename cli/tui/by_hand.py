@@ -12,7 +12,7 @@ from ..gauge import tokens
 if TYPE_CHECKING:
     from ...agent.agent import Agent
     from ...context.control import Control
-    from .app import DeepagentApp
+    from .desk import Desk
 
 NO_MODEL = "No model yet: /login sets one up, /model NAME names one"
 _AT = re.compile(r"at +(?:(\d{1,3})\s*%|(off))")
@@ -24,7 +24,7 @@ _SHOWN = 60
 class ByHand:
     """Runs the commands, and says what came of them."""
 
-    def __init__(self, app: DeepagentApp) -> None:
+    def __init__(self, app: Desk) -> None:
         self._app = app
 
     def _say(self, text: str) -> None:

@@ -13,7 +13,7 @@ from .list_screen import ListScreen
 
 if TYPE_CHECKING:
     from ...agent.workspace import Workspace
-    from .app import DeepagentApp
+    from .desk import Desk
 
 _LONGEST = 400
 """Lines of one file that are shown."""
@@ -27,7 +27,7 @@ class TrustScreen(ListScreen):
         Binding("u", "decide(False)", show=False),
     ]
 
-    def __init__(self, app: DeepagentApp, workspace: Workspace, files: dict[Path, bytes], *, trusted: bool) -> None:
+    def __init__(self, app: Desk, workspace: Workspace, files: dict[Path, bytes], *, trusted: bool) -> None:
         lines = [line for path, data in files.items() for line in _lines(path.relative_to(workspace.root), data)]
         said = "Trusted: they take effect." if trusted else "Not trusted: they do nothing."
         about = (
@@ -52,7 +52,7 @@ class TrustScreen(ListScreen):
         self._deepagent.open_again()
 
 
-def show_trust(app: DeepagentApp) -> None:
+def show_trust(app: Desk) -> None:
     """Opens the screen, or says that there is nothing to decide."""
     opened = app.conversation.opened
     if opened is None:

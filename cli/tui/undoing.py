@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...agent.agent import Agent
     from ...agent.checkpoints.files import FileChanges, FilesReport, Scope
     from ...context.messages import UserMessage
-    from .app import DeepagentApp
+    from .desk import Desk
 
 _SCOPES: Mapping[str, str] = {
     "turn": "Changes of the last turn",
@@ -107,7 +107,7 @@ class RewindScreen(Screen["str | None"]):
 class Undoing:
     """Runs the commands, and says what came of them."""
 
-    def __init__(self, app: DeepagentApp) -> None:
+    def __init__(self, app: Desk) -> None:
         self._app = app
 
     def _say(self, text: str) -> None:
