@@ -37,6 +37,7 @@ from .middleware.base import Middleware
 from .middleware.checkpoints import Checkpoints
 from .middleware.confinement import Confinement
 from .middleware.guard import Guard
+from .middleware.jobs import JobsEnded
 from .middleware.limits import Limits
 from .middleware.masking import Masking
 from .middleware.quoting import Quoting
@@ -260,8 +261,9 @@ def _inner(
     opened = open_checkpoints(place.workspace, session, folder, mask=masker.mask)
     upkeep = Upkeep(partial(put_back, place.storage, place.workspace, session.id))
     around = Checkpoints(opened.keeper, backend.resolve, masker.mask, interactive=extras.interactive)
+    ended = JobsEnded(backend, masker.mask)
     confinement = Confinement(interactive=extras.interactive)
-    return opened.files, (confinement, upkeep, around) if place.choice.persist else (confinement, around)
+    return opened.files, (ended, confinement, *((upkeep,) if place.choice.persist else ()), around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,13 +140,18 @@ def _facts_lines(facts: Facts) -> list[str]:
     return lines
 
 
+def _one_line(text: str) -> str:
+    """A line stays one, whatever name of a file stands in it: it cannot begin a heading of ours."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def _fit(title: str, lines: Sequence[str], limit: int, counter: Counter) -> str:
     """The lines below their title, as many as fit into `limit` tokens; what is left out is said."""
     if not lines:
         return ""
     kept: list[str] = []
     used = counter.text(title)
-    for number, line in enumerate(lines):
+    for number, line in enumerate(map(_one_line, lines)):
         used += counter.text(line) + 1
         if used > limit:
             kept.append(f"- … and {len(lines) - number} more")
