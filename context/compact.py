@@ -43,14 +43,12 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a compaction would do. All figures are tokens but `messages` and `requests`."""
+    """What a compaction would do. All figures are tokens."""
 
-    messages: int
-    """How many would leave the view."""
-    kept: int
-    """What would stay word for word behind the record."""
-    requests: int
-    """How many of the user's messages the record would repeat word for word."""
+    plan: Plan
+    """What would leave the view, and what would stay as it is behind the record."""
+    requests: tuple[str, ...]
+    """The ids of the user's messages that the record would repeat word for word."""
     before: int
     after: int
     """About: the record is not written yet."""
@@ -58,6 +56,8 @@ class Preview:
     """What the model that writes the record would be sent, cached tokens included; 0 without one."""
     cached: int
     """How many of these are likely to come from the provider's cache."""
+    record: int
+    """The most that the record may have."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,13 +90,13 @@ class Compactor:
         head = self._head(draft, Record(text="", by="harness"), budget)
         sent, cached = self.recorder.price(draft.material, budget, ask)
         return Preview(
-            messages=len(plan.evicted),
-            kept=self.counter.messages(plan.kept),
-            requests=len(head.requests),
+            plan=plan,
+            requests=head.requests,
             before=draft.material.used,
             after=self._after(plan.kept, head.text) + budget.summary_limit,
             sent=sent,
             cached=cached,
+            record=budget.summary_limit,
         )
 
     def prepare(self, budget: Budget) -> None:

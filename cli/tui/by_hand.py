@@ -57,11 +57,26 @@ class ByHand:
         elif argument == "undo":
             conversation.undo_compaction()
         elif argument == "preview":
-            self._try(lambda _, control: _preview(control))
+            self._look(conversation.agent)
         elif at := _AT.fullmatch(argument):
             self._try(lambda _, control: _compact_at(control, None if at[2] else int(at[1]) / 100))
         else:
             conversation.compact(words or None, model=words == argument)
+
+    def _look(self, agent: Agent) -> None:
+        """Shows what a compaction would do; done from there, it happens."""
+        from .compaction_screen import CompactionChoice, CompactionScreen, figures_of
+
+        figures = figures_of(agent)
+        if figures is None:
+            self._say("There is nothing older that could leave the view")
+            return
+
+        def decided(choice: CompactionChoice | None) -> None:
+            if choice is not None:
+                self._app.conversation.compact(choice.focus or None, model=choice.model)
+
+        self._app.push_screen(CompactionScreen(figures), decided)
 
     def pin(self, argument: str) -> None:
         """Pins a text, or lists the pins."""
@@ -137,20 +152,6 @@ class ByHand:
         rows = archive_rows(opened.workspace)
         lines = [f"{row.session}  {row.compaction}  {row.time[:16]}  {row.messages:>5} messages" for row in rows]
         self._app.push_screen(ListScreen("Archive", lines or ["Nothing was archived yet; /compact does it"]))
-
-
-def _preview(control: Control) -> str:
-    from ...agent.tools.answers import count
-
-    preview = control.preview()
-    if preview is None:
-        return "There is nothing older that could leave the view"
-    cached = f", {tokens(preview.cached)} of them cached" if preview.cached else ""
-    cost = f"the summary reads {tokens(preview.sent)} tokens{cached}" if preview.sent else "no model is asked"
-    return (
-        f"A compaction now: {count(preview.messages, 'message')} to the archive, {tokens(preview.before)} → about "
-        f"{tokens(preview.after)} tokens, {count(preview.requests, 'request')} word for word; {cost}. /compact does it"
-    )
 
 
 def _compact_at(control: Control, share: float | None) -> str:

@@ -149,9 +149,9 @@ async def test_the_preview_says_about_what_the_compaction_does(rig: Make) -> Non
     assert preview is not None
     entry = await made.ladder.compact(Ask(reason="user"))
     assert entry is not None
-    assert (preview.messages, preview.requests, preview.before) == (
+    assert (len(preview.plan.evicted), preview.requests, preview.before) == (
         entry.messages,
-        len(entry.requests),
+        entry.requests,
         entry.tokens_before,
     )
     assert abs(preview.after - entry.tokens_after) <= made.budget.summary_limit

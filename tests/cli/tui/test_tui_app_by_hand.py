@@ -13,6 +13,9 @@ def talk(turns: int = 3) -> list[Json]:
     return [{"text": f"Answer {turn}. " + "Some words more. " * 40} for turn in range(turns)]
 
 
+SUMMARY = "## SESSION INTENT\nTo count.\n\n## SUMMARY\nWe counted to three.\n\n## NEXT STEPS\nCount on."
+
+
 def gauge_is_right(screen: Screen) -> bool:
     """Whether the footer says what the agent says."""
     return screen.app.footer.gauge == screen.agent.gauge()
@@ -53,6 +56,24 @@ async def test_drop_and_restore() -> None:
         await screen.sees("Not done: 'zzz' names no result in the view")
 
 
+async def test_from_the_preview_it_is_done_with_a_focus_and_without_a_model() -> None:
+    summary = {"expect": [{"contains": "pears"}], "text": SUMMARY}
+    async with on_screen(*talk(), more={"summaries": [summary]}) as screen:
+        for prompt in ("one", "two", "three"):
+            await screen.run(prompt)
+        await screen.say("/compact preview")
+        await screen.sees("before it happens")
+        await screen.press(*"pears", "left", "right", "enter")
+        await screen.sees("── compaction 1 · ")
+        await screen.settle()
+        await screen.run("/compact undo")
+        await screen.say("/compact preview")
+        await screen.sees("before it happens")
+        await screen.press("ctrl+n")
+        await screen.sees("── compaction 2 · ")
+        assert [entry.by for entry in screen.entries if entry.kind == "compacted"] == ["model", "harness"]
+
+
 async def test_compact_is_looked_at_before_it_happens_and_moved() -> None:
     async with on_screen(*talk()) as screen:
         await screen.say("/compact preview")
@@ -60,7 +81,13 @@ async def test_compact_is_looked_at_before_it_happens_and_moved() -> None:
         for prompt in ("one", "two", "three"):
             await screen.run(prompt)
         await screen.say("/compact preview")
-        await screen.sees("A compaction now: ", "requests word for word")
+        await screen.sees("Compaction  before it happens", "▸ Goes to the archive: ", "A model reads ")
+        await screen.press("right")
+        await screen.sees("▾ Goes to the archive: ", "❯ one")
+        await screen.press("left", "down", "right")
+        await screen.sees("▸ Goes to the archive: ", "▾ Stays word for word in the summary: ")
+        await screen.press("escape")
+        await screen.until(lambda: not screen.app.screen.query("#compaction-rows"))
         assert screen.agent.session.view.head is None
         await screen.say("/compact at 50%")
         await screen.sees("Compaction starts at 50%")

@@ -61,14 +61,15 @@ async def test_compact_and_the_gauge() -> None:
 
 
 async def test_compact_with_a_focus_and_undo() -> None:
-    summary = {"expect": [{"contains": "the tests in a.py"}], "text": "## SUMMARY\nThe tests in a.py."}
+    text = "## SESSION INTENT\nTo count.\n\n## SUMMARY\nThe tests in a.py.\n\n## NEXT STEPS\nCount on."
+    summary = {"expect": [{"contains": "the tests in a.py"}], "text": text}
     async with on_screen(*talk(), more={"summaries": [summary]}) as screen:
         for prompt in ("one", "two", "three"):
             await screen.run(prompt)
         before = screen.agent.gauge().used
         await screen.run("/compact the tests in a.py")
         await screen.sees("compaction 1")
-        assert "trouble" not in screen.text
+        assert [entry.by for entry in screen.entries if entry.kind == "compacted"] == ["model"]
         await screen.run("/compact undo")
         await screen.sees("compaction 1, taken back")
         assert screen.agent.gauge().used == before
