@@ -64,10 +64,17 @@ class Policy:
         if rule := lines.denial(line):
             return Decision(kind="deny", reason=f"the rule {rule.text} denies it")
         if self.mode == "plan":
-            return _in_plan_mode(call)
+            return self._while_planning(call, line, confined=confined)
         if rule := lines.question(line):
             return Decision(kind="ask", reason=f"the rule {rule.text} asks about it")
         return lines.decide(line, confined=confined)
+
+    def _while_planning(self, call: ToolCall, line: str, *, confined: bool) -> Decision:
+        """Only what reads runs, and only where a sandbox holds it to that; what may run otherwise is no matter."""
+        lines = Lines(tool=call.name, mode="default", allow=(), deny=self.deny, ask=self.ask, resolve=self.resolve)
+        if confined and not lines.question(line) and lines.decide(line, confined=True).kind == "allow":
+            return Decision(kind="allow", reason="it only reads, and is kept from all else", reading=True)
+        return _in_plan_mode(call)
 
     def _about_protected(self, tool: Tool, subject: str, reason: str) -> Decision:
         if self._names_file(tool.name, subject):

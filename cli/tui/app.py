@@ -30,9 +30,12 @@ from .steps import StepLine
 
 if TYPE_CHECKING:
     from ...agent.config import PermissionMode
-    from ...agent.events import Event
+    from ...agent.events import Event, RunEnded
     from .actions import Actions
 
+CARRY_OUT = "Carry out the plan."
+"""What is sent when a plan is accepted."""
+_PLAN = "Enter on the empty line carries the plan out; ⇧Tab first: in another mode than default; or say what to change"
 _COMMAND = re.compile(r"/[a-z_]+")
 """What was meant as a command, known or not."""
 
@@ -45,6 +48,8 @@ class DeepagentApp(Desk):
         self._actions: Actions | None = None
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
+        self._plan_waits = False
+        """The newest answer is a plan, which the empty line would have carried out."""
         self.farewell = ""
         """What is left in the scrollback after leaving."""
         self.crash = ""
@@ -93,6 +98,7 @@ class DeepagentApp(Desk):
 
     def _opened(self) -> None:
         """Sends what was written meanwhile, or gives it back."""
+        self._plan_waits = False
         early, self._early = self._early, []
         if early and self._problem and self.conversation.agent is None:
             self.prompt.show("\n".join(early))
@@ -177,6 +183,7 @@ class DeepagentApp(Desk):
             self._say_why_not()
         else:
             self.start_panel.withdraw_offer()
+            self._plan_waits = False
             self.conversation.send(text)
         self._show_state()
 
@@ -197,7 +204,12 @@ class DeepagentApp(Desk):
 
     @on(Prompt.SentEmpty)
     def _sent_empty(self) -> None:
-        """Enter on the empty line goes on with the last session, if one is offered."""
+        """Enter on the empty line carries out the plan that waits, or goes on with the session that is offered."""
+        if self._plan_waits and not self.conversation.busy:
+            if self.footer.mode == "plan":
+                self.set_mode("default")
+            self._submit(CARRY_OUT)
+            return
         session = self.start_panel.offered
         if session is not None and self._actions is not None and not self._opening and not self.conversation.busy:
             self._actions.resume(session)
@@ -211,9 +223,19 @@ class DeepagentApp(Desk):
     # ---------------------------------------------------------------- what the agent says
 
     async def _on_event(self, event: Event) -> None:
+        from ...agent.events import RunEnded
+
         if self.prompt.is_attached:  # else the screen is gone: a run that ends now is shown to nobody
             await self.presenter.event(event)
+            if isinstance(event, RunEnded):
+                self._offer_plan(event)
             self._show_state()
+
+    def _offer_plan(self, ended: RunEnded) -> None:
+        """An answer in plan mode is a plan: it can be carried out, or changed by what is written next."""
+        self._plan_waits = self.footer.mode == "plan" and ended.outcome == "success" and bool(ended.text.strip())
+        if self._plan_waits:
+            self.presenter.notice(_PLAN, "info")
 
     def _on_idle(self) -> None:
         self._show_state()
