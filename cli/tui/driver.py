@@ -94,6 +94,11 @@ class TerminalDriver(LinuxDriver):
         if not self._away:
             super().write(data)
 
+    @property
+    def behind(self) -> bool:
+        """Whether the terminal has not even begun to take the newest frame."""
+        return self._writer_thread is not None and not self._writer_thread._queue.empty()
+
     def run_input_thread(self) -> None:
         """Reads until the program ends. Bytes that are no text are replaced: they must not end it."""
         parser = PasteParser(self._debug)

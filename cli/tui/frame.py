@@ -38,6 +38,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """What does not fit into a tiny terminal is cut; the transcript scrolls."""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.to_cards", show=False)]
 
+    def _on_timer_update(self) -> None:
+        """Paints, unless frames wait for a slow terminal: what they would show is old by then, and keys wait too."""
+        driver = cast(App[object], self.app)._driver
+        if not (isinstance(driver, TerminalDriver) and driver.behind):
+            super()._on_timer_update()
+
 
 class Frame(App[int], inherit_bindings=False):
     """Transcript, prompt and footer."""

@@ -36,14 +36,23 @@ _ATTACH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*u|\x1b\[\?[0-9;]*\$p")
 """What the emulator would print instead of passing it over."""
 _PATIENCE = 30
+_TICKS = 50
+"""How often in a second a slow link lets something through."""
 
 
 class Terminal:
     """A process and its terminal."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, size: tuple[int, int] = (80, 24)
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (80, 24),
+        rate: int | None = None,
     ) -> None:
+        """`rate`: bytes a second that get through, as on a slow link; None for all that come."""
+        self._rate = rate
         self._side, self._other = pty.openpty()
         self._resize(*size)
         self.before = self.settings
@@ -68,7 +77,9 @@ class Terminal:
         while select.select([self._side], [], [], 0.05)[0] or self.process.poll() is None:
             with suppress(OSError):
                 if select.select([self._side], [], [], 0.05)[0]:
-                    self.raw += os.read(self._side, 65_536)
+                    self.raw += os.read(self._side, self._rate // _TICKS if self._rate else 65_536)
+            if self._rate:
+                time.sleep(1 / _TICKS)
 
     # What is seen
 
