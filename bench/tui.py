@@ -1,6 +1,6 @@
 """What the screen costs, measured in a real terminal: first frame, keys, streaming, a long session, idleness.
 
-    .venv/bin/python bench/tui.py [start] [keys] [stream] [messages] [idle] [--tokens 2000]
+    .venv/bin/python bench/tui.py [start] [keys] [stream] [messages] [context] [idle] [--tokens 2000]
 
 Without names all parts run, in about five minutes; most of them is `stream`, which plays 20,000 tokens at 100 a second
 (`--tokens` shortens it). A part prints its figures beside what is aimed at. Ratios and per cent can be compared between
@@ -43,6 +43,7 @@ class Bare(App):
 Bare().run()
 """
 MESSAGES = 5_000
+IN_CONTEXT = 1_000
 KEY_EVERY = 0.04
 """Seconds: 25 keys a second, faster than anybody types."""
 
@@ -213,6 +214,29 @@ def messages(bench: Bench) -> None:
     show("memory at most", peak, "MiB")
 
 
+def context(bench: Bench) -> None:
+    """`/context` in a session of 1,000 messages: from Enter to a screen, and to its figures."""
+    session = write_session(bench, IN_CONTEXT)
+    screens: list[float] = []
+    figures: list[float] = []
+    with bench.open(PROGRAM, *MODEL, "-r", session) as terminal:
+        terminal.until(END)
+        for _ in range(bench.rounds + 1):
+            terminal.quiet(2)
+            terminal.write("/context")
+            terminal.quiet(0.3)
+            start, began = len(terminal.raw), perf_counter()
+            terminal.write("\r")
+            screens.append(terminal.until(b"Esc back", start) - began)
+            figures.append(terminal.until(b"Remainder", start) - began)
+            terminal.quiet(0.3)
+            terminal.write("\x1b")
+    show("Enter to the screen: first", 1000 * screens[0], "ms", "≤ 200")
+    show("Enter to the screen: median of the others", 1000 * median(screens[1:]), "ms", "≤ 200")
+    show("Enter to the figures: first", 1000 * figures[0], "ms")
+    show("Enter to the figures: median of the others", 1000 * median(figures[1:]), "ms", "≤ 200")
+
+
 def _page(terminal: Terminal) -> float:
     """Seconds from Page Up on a resting screen until something is painted."""
     terminal.quiet(0.3)
@@ -267,7 +291,7 @@ def idle(bench: Bench) -> None:
     show("memory at most", peak, "MiB")
 
 
-PARTS = {part.__name__: part for part in (start, keys, stream, messages, idle)}
+PARTS = {part.__name__: part for part in (start, keys, stream, messages, context, idle)}
 
 
 def main() -> None:
