@@ -193,7 +193,7 @@ async def _work(app: DeepagentApp, pilot: Pilot[int]) -> str:
 
 
 async def _pages(app: DeepagentApp, pilot: Pilot[int]) -> dict[str, str]:
-    """The compaction, opened, and what fills the window."""
+    """The compaction, opened, what fills the window, and what the next compaction would do."""
     made: dict[str, str] = {}
     await pilot.press("tab")
     while app.focused is not None and not isinstance(app.focused, StepLine):
@@ -205,6 +205,11 @@ async def _pages(app: DeepagentApp, pilot: Pilot[int]) -> dict[str, str]:
     await _until(app, lambda: "Together" in _text(app))
     await _settle(app, pilot)
     made["context"] = svg(app)
+    await pilot.press("escape", *"/compact preview", "enter")
+    await _until(app, lambda: "before it happens" in _text(app))
+    await pilot.press("right")
+    await _settle(app, pilot)
+    made["preview"] = svg(app)
     return made
 
 

@@ -225,7 +225,7 @@ def _gauges(figures: CompactionFigures) -> Pairs:
 def _gauge(used: int, about: str, figures: CompactionFigures) -> Content:
     filled, mark = used / figures.window, figures.trigger / figures.window
     text = f"{about}{tokens(used)} of {tokens(figures.window)} tokens, {filled:.0%}"
-    return Content.assemble(bar(filled, mark, _BAR), f"  {text}")
+    return Content.assemble(bar(filled, mark, _BAR, fill="▄"), f"  {text}")
 
 
 def _about(figures: CompactionFigures) -> str:

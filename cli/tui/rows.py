@@ -172,25 +172,25 @@ class ChoiceList(OptionList):
             self.action_select()
 
 
-def bar(filled: float, mark: float, width: int) -> Content:
-    """A gauge of `width` cells: the share that is full, and a line at another share."""
+def bar(filled: float, mark: float, width: int, *, fill: str = "█") -> Content:
+    """A gauge of `width` cells: the share that is full, and a line at another share. `fill` is what a full cell is."""
     cells = max(1, width)
     full = min(cells, round(filled * cells))
     line = min(cells - 1, int(mark * cells))
     parts: list[tuple[str, str]] = []
-    for start, end, fill, style in _pieces(full, line, cells):
-        parts.append((fill * (end - start), style))
+    for start, end, cell, style in _pieces(full, line, cells, fill):
+        parts.append((cell * (end - start), style))
     return Content.assemble(("[", MUTED), *parts, ("]", MUTED))
 
 
-def _pieces(full: int, line: int, cells: int) -> Sequence[tuple[int, int, str, str]]:
+def _pieces(full: int, line: int, cells: int, fill: str) -> Sequence[tuple[int, int, str, str]]:
     """The runs of equal cells, from the left."""
     style = "$warning" if full > line else "$accent"
     if full > line:
         return (
-            (0, line, "█", style),
+            (0, line, fill, style),
             (line, line + 1, "│", ""),
-            (line + 1, full, "█", style),
+            (line + 1, full, fill, style),
             (full, cells, "·", MUTED),
         )
-    return ((0, full, "█", style), (full, line, "·", MUTED), (line, line + 1, "│", ""), (line + 1, cells, "·", MUTED))
+    return ((0, full, fill, style), (full, line, "·", MUTED), (line, line + 1, "│", ""), (line + 1, cells, "·", MUTED))
