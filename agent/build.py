@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from ..context.budget import Window, budget_for
-from ..context.cache import CacheTerms
+from ..context.budget import budget_for
 from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.tokens import Counter
@@ -42,11 +41,9 @@ from .middleware.limits import Limits
 from .middleware.masking import Masking
 from .middleware.quoting import Quoting
 from .middleware.upkeep import Upkeep
-from .model.catalog import model_info
-from .model.choose import open_model, returned_by
-from .model.prices import cache_terms
-from .model.retry import RetryingModel, RetryPolicy
-from .model.types import Completed, Model
+from .model.choose import returned_by
+from .model.types import Model
+from .opened_models import Models, open_models
 from .parts import Parts
 from .prompt_source import PromptSource, skill_roots
 from .removal import remove_expired
@@ -60,7 +57,6 @@ from .storage import DiskStorage
 from .tokenizer import load_encoder
 from .tool import Tool
 from .tools import builtin_tools
-from .windows import check_price, price_of, window_of
 from .workspace import Workspace, find_workspace
 
 _SUMMARY_PROMPT = 20_000
@@ -126,7 +122,7 @@ def build(
         raise ConfigError(f"--add-dir: {missing[0]} is no folder")
     credentials = load_credentials(workspace.user)
     known = KnownWindows(workspace.user / "cache" / "windows.json")
-    models = _models(settings, environ, credentials.keys, extras, known)
+    models = open_models(settings, environ, credentials.keys, known, given=extras.model, demo=extras.demo)
     storage, on_close = open_storage(workspace, choice)
     try:
         session, notices = open_session(storage, workspace, choice)
@@ -162,7 +158,7 @@ def _parts(
     extras: Extras,
     *,
     session: Session,
-    models: _Models,
+    models: Models,
     masker: Masker,
     notices: tuple[str, ...],
     on_close: Callable[[], None],
@@ -266,44 +262,6 @@ def _inner(
     return opened.files, (ended, confinement, *((upkeep,) if place.choice.persist else ()), around)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Models:
-    """The models of an agent, and what is known of them."""
-
-    work: Model
-    summary: Model
-    window: Window
-    summary_window: Window
-    known: KnownWindows
-    cache: CacheTerms
-    sees: bool
-    """The working model is known to see images."""
-    price: Callable[[Completed], float | None]
-    summary_price: Callable[[Completed], float | None]
-
-
-def _models(
-    settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], extras: Extras, known: KnownWindows
-) -> _Models:
-    """Opens the models. Raises `ConfigError` or `AuthError`."""
-    open_named = partial(_open_model, settings=settings, environ=environ, keys=keys, demo=extras.demo)
-    work = _retrying(extras.model or open_named(_model_name(settings)), settings)
-    summary = _retrying(open_named(settings.summary_model), settings) if settings.summary_model else work
-    info, summary_info = model_info(work.name), model_info(summary.name)
-    check_price(settings, info, work)
-    return _Models(
-        work=work,
-        summary=summary,
-        window=window_of(settings, work, info, known.of(work)),
-        summary_window=window_of(settings, summary, summary_info, known.of(summary)),
-        known=known,
-        cache=cache_terms(info.prices if info else ()),
-        sees=bool(info and info.supports_vision),
-        price=partial(price_of, info),
-        summary_price=partial(price_of, summary_info),
-    )
-
-
 def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: Extras) -> Approvals:
     permissions = place.settings.permissions
     policy = Policy(
@@ -319,29 +277,6 @@ def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: E
         root=place.workspace.root,
         confined=lambda: sandbox.state().engine is not None,
     )
-
-
-def _model_name(settings: Settings) -> str:
-    if settings.model is None:
-        raise ConfigError("no model is set")
-    return settings.model
-
-
-def _open_model(
-    name: str, *, settings: Settings, environ: Mapping[str, str], keys: Mapping[str, str], demo: Path | None
-) -> Model:
-    return open_model(
-        name,
-        lane=settings.provider.lane,
-        keys=lambda variable: environ.get(variable) or keys.get(variable),
-        environ=environ,
-        window=settings.context.window,
-        demo=demo,
-    )
-
-
-def _retrying(model: Model, settings: Settings) -> Model:
-    return RetryingModel(model, RetryPolicy(attempts=settings.provider.retries + 1))
 
 
 def _backend(place: _Place, extras: Extras, sandbox: Sandbox) -> LocalBackend:
