@@ -288,9 +288,8 @@ class Agent:
         await self._ladder.compactor.close()
         try:
             await self.parts.backend.aclose()
-            await self.parts.model.aclose()
-            if self.parts.summary_model is not self.parts.model:
-                await self.parts.summary_model.aclose()
+            for model in {self.parts.model, self.parts.summary_model} if not self.parts.lent else ():
+                await model.aclose()
         finally:
             self.session.close()
             self.parts.on_close()

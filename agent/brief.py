@@ -16,7 +16,7 @@ from ..context.budget import Budget
 from .model.types import ToolSchema
 
 _TINY_WINDOW = 8_192
-_LEFT_OUT = frozenset({"compact_conversation", "jobs"})
+_LEFT_OUT = frozenset({"compact_conversation", "jobs", "task"})
 """A small window fills up so soon that compaction comes by itself; and commands are rather waited for."""
 _LEFT_OUT_OF_TINY = _LEFT_OUT | {"write_todos", "glob", "recall"}
 

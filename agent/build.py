@@ -26,12 +26,12 @@ from .checkpoints.files import Files
 from .checkpoints.opening import open_checkpoints
 from .checkpoints.retention import forget, tidy
 from .checkpoints.store import Store
-from .config import PermissionMode, Settings
+from .config import LimitSettings, PermissionMode, Settings
 from .credentials import load_credentials
 from .errors import ConfigError
 from .git import GitError
 from .known_windows import KnownWindows
-from .middleware.approvals import Approvals
+from .middleware.approvals import Approvals, InForce
 from .middleware.base import Middleware
 from .middleware.checkpoints import Checkpoints
 from .middleware.confinement import Confinement
@@ -54,6 +54,9 @@ from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
 from .small_files import expand, read_small
 from .storage import DiskStorage
+from .subagents.definition import GENERAL, PREAMBLE, Subagent
+from .subagents.files import find_subagents
+from .subagents.tasks import Tasks
 from .tokenizer import load_encoder
 from .tool import Tool
 from .tools import builtin_tools
@@ -79,6 +82,8 @@ class Extras:
     """A model of the caller's own, instead of the one that the settings name."""
     demo: Path | None = None
     """The script behind the model name `demo`."""
+    subagents: tuple[Subagent, ...] = ()
+    """Further kinds of sub-agents; before those of files."""
 
 
 def create_deep_agent(
@@ -162,10 +167,13 @@ def _parts(
     masker: Masker,
     notices: tuple[str, ...],
     on_close: Callable[[], None],
+    task: _Task | None = None,
 ) -> Parts:
     settings, workspace = place.settings, place.workspace
     budget = budget_for(models.window, settings.context)
     tools = (*builtin_tools(), *extras.tools)
+    if task is not None and task.agent.tools is not None:
+        tools = tuple(tool for tool in tools if tool.name in task.agent.tools)
     sandbox = open_sandbox(
         settings.sandbox, workspace, command_environment(place.environ, settings.secrets), extras.add_dirs
     )
@@ -182,9 +190,19 @@ def _parts(
         custom=extras.prompt,
         context=extras.context,
     )
-    approvals = _approvals(place, backend, sandbox, extras)
-    files, inner = _inner(place, extras, session=session, backend=backend, masker=masker)
-    policies = (Masking(masker), Quoting(), Limits(settings.limits), *extras.middleware, Guard(), approvals, *inner)
+    approvals = _approvals(place, backend, sandbox, extras, task)
+    files, inner = _inner(place, extras, session=session, backend=backend, masker=masker, task=task)
+    tasks, found = _tasks(place, extras, session=session, models=models, masker=masker, approvals=approvals, task=task)
+    policies = (
+        Masking(masker),
+        Quoting(),
+        Limits(settings.limits),
+        *extras.middleware,
+        Guard(),
+        approvals,
+        *inner,
+        *tasks,
+    )
     return Parts(
         workspace=workspace,
         session=session,
@@ -208,11 +226,64 @@ def _parts(
         summary_price=models.summary_price,
         sees=models.sees if settings.provider.images is None else settings.provider.images,
         context=extras.context,
-        notices=(*notices, *prompt.notices()),
+        notices=(*notices, *prompt.notices(), *found),
+        lent=task is not None and task.agent.model is None,
         set_mode=_mode_setter(approvals, prompt),
         allow=approvals.allow,
         on_close=partial(_leave, place, session.id, on_close),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What the agent of a task has from its parent."""
+
+    agent: Subagent
+    session: Session
+    """The parent's: changes of files are taken down there."""
+    in_force: InForce
+
+
+def _tasks(
+    place: _Place,
+    extras: Extras,
+    *,
+    session: Session,
+    models: Models,
+    masker: Masker,
+    approvals: Approvals,
+    task: _Task | None,
+) -> tuple[tuple[Middleware, ...], tuple[str, ...]]:
+    """The tool that hands work on, unless this agent works for another, and notices about files of sub-agents."""
+    settings, workspace = place.settings, place.workspace
+    if task is not None or not settings.subagents.enabled:
+        return (), ()
+    found = find_subagents(workspace.subagents, within=workspace.root)
+    agents = {agent.name: agent for agent in (GENERAL, *found.agents, *extras.subagents)}
+
+    def spawn(agent: Subagent, limits: LimitSettings) -> Agent:
+        changed = replace(settings, limits=limits, model=agent.model or settings.model)
+        text = "\n\n".join(filter(None, (PREAMBLE, agent.prompt)))
+        child = Session.start_task(session)
+        return Agent(
+            _parts(
+                replace(place, settings=changed),
+                replace(extras, prompt=text, middleware=()),
+                session=child,
+                models=_own_models(changed, place, models.known) if agent.model else models,
+                masker=masker,
+                notices=(),
+                on_close=lambda: None,
+                task=_Task(agent=agent, session=session, in_force=approvals.in_force),
+            )
+        )
+
+    tasks = Tasks(agents, spawn, limits=settings.limits, at_once=settings.subagents.at_once, folder=workspace.prefix)
+    return (tasks,), found.notices
+
+
+def _own_models(settings: Settings, place: _Place, known: KnownWindows) -> Models:
+    return open_models(settings, place.environ, load_credentials(place.workspace.user).keys, known)
 
 
 def _leave(place: _Place, session: str, on_close: Callable[[], None]) -> None:
@@ -250,19 +321,26 @@ def _mode_setter(approvals: Approvals, prompt: PromptSource) -> Callable[[Permis
 
 
 def _inner(
-    place: _Place, extras: Extras, *, session: Session, backend: LocalBackend, masker: Masker
+    place: _Place, extras: Extras, *, session: Session, backend: LocalBackend, masker: Masker, task: _Task | None
 ) -> tuple[Files, tuple[Middleware, ...]]:
     """What lies closest around a call of a tool, and what it knows of files. What is not kept needs no upkeep."""
     folder = place.workspace.checkpoints if place.choice.persist else place.storage.root / "checkpoints"
-    opened = open_checkpoints(place.workspace, session, folder, mask=masker.mask)
+    origin = task.agent.name if task else ""
+    opened = open_checkpoints(place.workspace, task.session if task else session, folder, mask=masker.mask)
     upkeep = Upkeep(partial(put_back, place.storage, place.workspace, session.id))
-    around = Checkpoints(opened.keeper, backend.resolve, masker.mask, interactive=extras.interactive)
+    around = Checkpoints(
+        opened.keeper,
+        backend.resolve,
+        masker.mask,
+        interactive=extras.interactive,
+        session=task.session if task else None,
+    )
     ended = JobsEnded(backend, masker.mask)
-    confinement = Confinement(interactive=extras.interactive)
+    confinement = Confinement(interactive=extras.interactive, origin=origin)
     return opened.files, (ended, confinement, *((upkeep,) if place.choice.persist else ()), around)
 
 
-def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: Extras) -> Approvals:
+def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: Extras, task: _Task | None) -> Approvals:
     permissions = place.settings.permissions
     policy = Policy(
         mode=permissions.mode,
@@ -271,11 +349,12 @@ def _approvals(place: _Place, backend: LocalBackend, sandbox: Sandbox, extras: E
         deny=parse_rules(permissions.deny),
     )
     return Approvals(
-        policy,
+        task.in_force if task else policy,
         backend,
         interactive=extras.interactive,
         root=place.workspace.root,
         confined=lambda: sandbox.state().engine is not None,
+        origin=task.agent.name if task else "",
     )
 
 

@@ -84,6 +84,16 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentSettings:
+    """Handing work on to sub-agents."""
+
+    enabled: bool = True
+    """The model has the tool `task`."""
+    at_once: Annotated[int, Field(ge=1, le=16)] = 4
+    """How many tasks run at the same time at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings:
     """What is added to the system prompt."""
 
@@ -119,6 +129,8 @@ class Settings:
     """What shell commands may reach."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     """Where a run stops by itself."""
+    subagents: SubagentSettings = field(default_factory=SubagentSettings)
+    """Handing work on to sub-agents."""
     prompt: PromptSettings = field(default_factory=PromptSettings)
     """What is added to the system prompt."""
 

@@ -66,6 +66,8 @@ class Parts:
     allow: Callable[[str], None]
     """Takes a further rule for what is not asked about."""
     on_close: Callable[[], None] = lambda: None
+    lent: bool = False
+    """The models are somebody else's, who closes them."""
 
     def image(self, image: Image) -> bytes | None:
         """An image's data, as it was when it joined; None where its file is gone or is not what it was."""

@@ -58,6 +58,13 @@ class Tool:
     access: Access
     subject: str | None = None
     """The argument that approval rules look at (`path`, `command`), if any."""
+    beside: bool = False
+    """Calls of it may run beside others though it is none that only reads."""
+
+    @property
+    def parallel(self) -> bool:
+        """Neighbouring calls run together."""
+        return self.beside or self.access == "read"
 
     @property
     def name(self) -> str:

@@ -105,11 +105,11 @@ class Toolbox:
         await asyncio.to_thread(self._session.sync)
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
-        """Neighbouring calls that only read, together; any other call alone."""
+        """Neighbouring calls that do not disturb each other, together; any other call alone."""
         group: list[ToolCall] = []
         for call in calls:
             tool = self._tools.get(call.name)
-            if tool is not None and tool.access == "read":
+            if tool is not None and tool.parallel:
                 group.append(call)
                 continue
             if group:

@@ -54,6 +54,11 @@ class Workspace:
         """Where states of this workspace's files are kept: out of reach of what works in it."""
         return self.user / "checkpoints" / _hash(self.root)
 
+    @property
+    def subagents(self) -> tuple[Path, ...]:
+        """Folders with files of sub-agents, the project's first."""
+        return (*((self.project / "agents",) if self.project else ()), self.user / "agents")
+
     def storage(self) -> DiskStorage:
         """The storage for this workspace's sessions; its folders are kept out of git once there are some."""
         return DiskStorage(self.data, self.mirror, prefix=self.prefix, prepare=self.keep_out_of_git)

@@ -227,9 +227,10 @@ class UsageReported(_Entry):
     usage: Usage
     cost: float | None
     """US dollars; None where the price is unknown."""
-    purpose: Literal["turn", "summary"]
+    purpose: Literal["turn", "summary", "task"]
+    """`task`: all that a sub-agent used for one task, its own log has the parts."""
     message: str | None
-    """The answer's message; None for a summary."""
+    """The answer's message; None for a summary and for a task."""
     counted: int
     """What our own counter had said of the same request, in tokens."""
     kind: Literal["usage"] = "usage"

@@ -82,6 +82,14 @@ class Session:
         return cls(storage, session, clock=clock, first=first)
 
     @classmethod
+    def start_task(cls, parent: Session) -> Session:
+        """A new session for a sub-agent's task: its files carry the parent's id, and go with it."""
+        first = next(entry for entry in parent.entries if isinstance(entry, SessionStarted))
+        task = f"{parent.id}.{''.join(choice(_ALPHABET) for _ in range(4))}"
+        started = replace(first, id=new_id(), time=timestamp(parent.clock), session=task, forked_from=None)
+        return cls(parent.storage, task, clock=parent.clock, first=started)
+
+    @classmethod
     def resume(cls, storage: Storage, session: str, *, clock: Clock = utc_now) -> Session:
         """A session as its log left it. Raises `FileNotFoundError`, `LogError`, `Locked`."""
         name = log_name(session)

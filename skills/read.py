@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -30,8 +31,8 @@ _PROSE = re.compile(r"^(name|description|license|compatibility):[ \t]+([^\s|>].*
 _WHOLE = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'', re.DOTALL)
 
 
-class _Broken(Exception):
-    """The file is no skill."""
+class Broken(Exception):
+    """The file is not what it should be; `line` counts from 1."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -46,7 +47,7 @@ def read_skill(folder: Path, level: Level) -> tuple[Skill | None, tuple[SkillPro
         head, notices = _head(path)
         fields = _fields(head)
         description = _description(head, fields)
-    except _Broken as error:
+    except Broken as error:
         return None, (SkillProblem(path=path, line=error.line, reason=error.reason),)
     except OSError as error:
         return None, (SkillProblem(path=path, line=None, reason=f"cannot be read ({error.strerror or error})"),)
@@ -60,6 +61,26 @@ def read_skill(folder: Path, level: Level) -> tuple[Skill | None, tuple[SkillPro
     return skill, tuple(SkillProblem(path=path, line=None, reason=n, loaded=True) for n in notices)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A file with front matter."""
+
+    fields: dict[object, object]
+    description: str
+    """In one line, uncut."""
+    body: str
+    notices: tuple[str, ...]
+
+
+def read_document(path: Path) -> Document:
+    """A whole file with front matter, which must have a description. Raises `Broken` or `OSError`."""
+    with _open(path) as file:
+        head, notices = _decoded(_between_dashes(file))
+        body = file.read(MAX_FILE).decode("utf-8", "replace")
+    fields = _fields(head)
+    return Document(fields=fields, description=_description(head, fields), body=body.strip(), notices=notices)
+
+
 def one_line(text: str) -> str:
     """`text` in one line without control and direction characters, which could forge lines of a prompt or a screen."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -68,21 +89,24 @@ def one_line(text: str) -> str:
 def _open(path: Path) -> BinaryIO:
     """Opens a regular file; a pipe or a device is refused, and never waited for."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _Broken("is not a regular file")
+        raise Broken("is not a regular file")
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     size = os.fstat(file.fileno()).st_size
     if size > MAX_FILE:
         file.close()
-        raise _Broken(f"has {size:,} bytes; {MAX_FILE:,} are the limit")
+        raise Broken(f"has {size:,} bytes; {MAX_FILE:,} are the limit")
     return file
 
 
 def _head(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text between the dashes, its line ends as newlines, and notices."""
     with _open(path) as file:
-        data = _between_dashes(file)
+        return _decoded(_between_dashes(file))
+
+
+def _decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
     if b"\0" in data:
-        raise _Broken("is no UTF-8 text (it holds NUL bytes)", 1)
+        raise Broken("is no UTF-8 text (it holds NUL bytes)", 1)
     text = data.replace(b"\r\n", b"\n").decode("utf-8", "replace")
     return text, ("is not valid UTF-8; other bytes are shown as �",) if "�" in text and not _is_utf8(data) else ()
 
@@ -98,25 +122,25 @@ def _is_utf8(data: bytes) -> bool:
 def _between_dashes(file: BinaryIO) -> bytes:
     first = file.readline(MAX_HEAD)
     if b"\0" in first:
-        raise _Broken("is no UTF-8 text (it holds NUL bytes)", 1)
+        raise Broken("is no UTF-8 text (it holds NUL bytes)", 1)
     if first.removeprefix(b"\xef\xbb\xbf").rstrip() != b"---":
-        raise _Broken("does not begin with front matter (a line `---`)", 1)
+        raise Broken("does not begin with front matter (a line `---`)", 1)
     head = b""
     while line := file.readline(MAX_HEAD):
         if line.rstrip() == b"---":
             return head
         head += line
         if len(head) > MAX_HEAD:
-            raise _Broken(f"has front matter of more than {MAX_HEAD:,} bytes", 1)
-    raise _Broken("has front matter that no line `---` closes", 1)
+            raise Broken(f"has front matter of more than {MAX_HEAD:,} bytes", 1)
+    raise Broken("has front matter that no line `---` closes", 1)
 
 
 def _fields(head: str) -> dict[object, object]:
     """The front matter as a mapping. Text that is no YAML is tried again with its prose fields in quotes."""
     try:
         return _mapping(head)
-    except _Broken:
-        with suppress(_Broken):
+    except Broken:
+        with suppress(Broken):
             return _mapping(_PROSE.sub(_quote, head))
         raise
 
@@ -128,11 +152,11 @@ def _mapping(head: str) -> dict[object, object]:
         data: object = yaml.load(head, Loader=yaml.CSafeLoader) if yaml.__with_libyaml__ else yaml.safe_load(head)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else None
-        raise _Broken(f"has front matter that is no YAML ({_without_quotes(error.problem)})", line) from error
+        raise Broken(f"has front matter that is no YAML ({_without_quotes(error.problem)})", line) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _Broken(f"has front matter that is no YAML ({type(error).__name__})", 2) from error
+        raise Broken(f"has front matter that is no YAML ({type(error).__name__})", 2) from error
     if not isinstance(data, dict):
-        raise _Broken("has front matter that holds no fields", 2)
+        raise Broken("has front matter that holds no fields", 2)
     return cast(dict[object, object], data)
 
 
@@ -153,9 +177,9 @@ def _description(head: str, fields: dict[object, object]) -> str:
     found = re.search(r"^description\s*:", head, re.MULTILINE)
     line = head.count("\n", 0, found.start()) + 2 if found else head.count("\n") + 2
     if value is not None and not isinstance(value, str):
-        raise _Broken("has a description that is no text (put it in quotes)", line)
+        raise Broken("has a description that is no text (put it in quotes)", line)
     if not value or not one_line(value):
-        raise _Broken("has no description", line)
+        raise Broken("has no description", line)
     return one_line(value)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -32,12 +32,20 @@ UNANSWERED = "nobody answered the question whether it may run"
 _READING = Grant(reading=True)
 
 
+@dataclass(slots=True, eq=False)
+class InForce:
+    """The rules and the mode that hold now, and whose turn it is to ask: one for an agent and its sub-agents."""
+
+    policy: Policy
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Approvals(Middleware):
     """Asks before it lets a tool run."""
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | InForce,
         backend: Backend,
         *,
         interactive: bool,
@@ -48,26 +56,26 @@ class Approvals(Middleware):
         """`interactive`: somebody watches the events and answers `ApprovalAsked`.
 
         `root` is the workspace; `confined` says whether a sandbox can keep a command from writing and from the network;
-        `origin` names a sub-agent in its questions.
+        `origin` names a sub-agent in its questions. With what is in force for another agent it shares its rules.
         """
         self._root = os.path.realpath(root) if root is not None else None
-        self._policy = replace(policy, resolve=self._resolve)
+        self.in_force = policy if isinstance(policy, InForce) else InForce(policy)
         self._backend = backend
         self._interactive = interactive
         self._confined = confined
         self._origin = origin
-        self._turn = asyncio.Lock()
         self._denied: dict[str, int] = {}
         """Calls that were denied, and in which of the run's answers first: in the same one it is no repetition."""
         self._stop: str | None = None
 
     def set_mode(self, mode: PermissionMode) -> None:
         """From the next call on, another mode decides; the rules stay."""
-        self._policy = replace(self._policy, mode=mode)
+        self.in_force.policy = replace(self.in_force.policy, mode=mode)
 
     def allow(self, rule: str) -> None:
         """Allows what `rule` names, for as long as the agent lives. Raises `ConfigError`."""
-        self._policy = replace(self._policy, allow=(*self._policy.allow, *parse_rules((rule,))))
+        policy = self.in_force.policy
+        self.in_force.policy = replace(policy, allow=(*policy.allow, *parse_rules((rule,))))
 
     async def before_agent(self, run: RunState) -> None:
         self._denied.clear()
@@ -96,7 +104,8 @@ class Approvals(Middleware):
         """The decision by the rules. Raises `BackendError` for a path that cannot be reached."""
         subject = subject_of(call, tool, self._backend.resolve)
         confined = tool.access == "execute" and self._confined()
-        return self._policy.decide(call, tool, subject, confined=confined)
+        policy = replace(self.in_force.policy, resolve=self._resolve)
+        return policy.decide(call, tool, subject, confined=confined)
 
     def _resolve(self, path: str) -> str:
         """What a path in a shell line is called in rules, also where no tool of ours reaches it."""
@@ -115,7 +124,7 @@ class Approvals(Middleware):
 
     async def _ask(self, run: RunState, call: ToolCall, tool: Tool, handle: ToolHandler) -> ToolResult:
         """Asks one question at a time, in the order of the calls, unless an answer to an earlier one decides it."""
-        async with self._turn:
+        async with self.in_force.turn:
             decision = self._decide(call, tool)
             approval = await self._answer(run, call, decision) if decision.kind == "ask" else None
         if approval is None:

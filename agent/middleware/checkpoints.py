@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ...context.entries import FilesChanged, MessageLogged
 from ...context.messages import Text, ToolCall, UserMessage, new_id, timestamp
+from ...context.session import Session
 from ..backends.protocol import BackendError
 from ..checkpoints.keeper import Before, Keeper
 from ..checkpoints.note import files_note
@@ -27,10 +28,17 @@ class Checkpoints(Middleware):
     """Looks before and after each call that may change files."""
 
     def __init__(
-        self, keeper: Keeper, resolve: Callable[[str], str], mask: Callable[[str], str], *, interactive: bool
+        self,
+        keeper: Keeper,
+        resolve: Callable[[str], str],
+        mask: Callable[[str], str],
+        *,
+        interactive: bool,
+        session: Session | None = None,
     ) -> None:
         """`resolve` gives the path that all spellings of it share. It may raise `BackendError`. `interactive`: somebody
-        watches, who should know what cannot be undone."""
+        watches, who should know what cannot be undone. `session` takes changes down where it is not the run's own."""
+        self._session = session
         self._keeper = keeper
         self._resolve = resolve
         self._mask = mask
@@ -69,13 +77,14 @@ class Checkpoints(Middleware):
 
     async def _record(self, run: RunState, call: ToolCall, before: Before) -> None:
         changes = await asyncio.to_thread(self._keeper.after, before)
-        kept = await asyncio.to_thread(self._keeper.keep, changes, run.session.id) if changes else None
+        session = self._session or run.session
+        kept = await asyncio.to_thread(self._keeper.keep, changes, session.id) if changes else None
         if kept is None:
             return
-        run.session.append(
+        session.append(
             FilesChanged(
-                **run.session.header(),
-                message=_turn(run),
+                **session.header(),
+                message=_turn(session),
                 call_id=call.id,
                 changes=kept,
                 files=len(changes.files) + len(changes.left),
@@ -83,9 +92,9 @@ class Checkpoints(Middleware):
         )
 
 
-def _turn(run: RunState) -> str:
+def _turn(session: Session) -> str:
     """The newest message of the user's."""
-    for entry in reversed(run.session.live):
+    for entry in reversed(session.live):
         if isinstance(entry, MessageLogged) and isinstance(entry.message, UserMessage) and not entry.message.synthetic:
             return entry.id
     return ""
