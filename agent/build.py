@@ -54,8 +54,8 @@ from .secrets import Masker, secret_values
 from .sessions import Choice, open_session, open_storage, put_back
 from .small_files import expand, read_small
 from .storage import DiskStorage
-from .subagents.definition import GENERAL, PREAMBLE, Subagent
-from .subagents.files import find_subagents
+from .subagents.definition import PREAMBLE, Subagent
+from .subagents.files import all_subagents
 from .subagents.tasks import Tasks
 from .tokenizer import load_encoder
 from .tool import Tool
@@ -97,6 +97,7 @@ def create_deep_agent(
     settings: Settings | None = None,
     session: str | None = None,
     interactive: bool = False,
+    subagents: Sequence[Subagent] = (),
 ) -> Agent:
     """An agent for Python programs: the same one that the command line runs.
 
@@ -115,6 +116,7 @@ def create_deep_agent(
         prompt=cast(str | Callable[[object], str], system_prompt),
         interactive=interactive,
         model=None if isinstance(model, str) else model,
+        subagents=tuple(subagents),
     )
     return build(settings, workspace, environ=os.environ, choice=Choice(session=session), extras=extras)
 
@@ -258,8 +260,8 @@ def _tasks(
     settings, workspace = place.settings, place.workspace
     if task is not None or not settings.subagents.enabled:
         return (), ()
-    found = find_subagents(workspace.subagents, within=workspace.root)
-    agents = {agent.name: agent for agent in (GENERAL, *found.agents, *extras.subagents)}
+    agents, notices = all_subagents(workspace)
+    agents |= {agent.name: agent for agent in extras.subagents}
 
     def spawn(agent: Subagent, limits: LimitSettings) -> Agent:
         changed = replace(settings, limits=limits, model=agent.model or settings.model)
@@ -279,7 +281,7 @@ def _tasks(
         )
 
     tasks = Tasks(agents, spawn, limits=settings.limits, at_once=settings.subagents.at_once, folder=workspace.prefix)
-    return (tasks,), found.notices
+    return (tasks,), notices
 
 
 def _own_models(settings: Settings, place: _Place, known: KnownWindows) -> Models:

@@ -39,6 +39,7 @@ SLASH: tuple[Slash, ...] = (
     Slash(name="resume", argument="[id]", help="go on with an earlier session", aliases=("continue",)),
     Slash(name="sessions", help="all sessions of this workspace"),
     Slash(name="skills", help="skills that the model is told of", at_once=True),
+    Slash(name="agents", help="sub-agents that work can be handed to", at_once=True),
     Slash(name="memory", help="AGENTS.md files in the prompt", at_once=True),
     Slash(name="doctor", help="what the agent finds here, and what would help", at_once=True),
     Slash(name="trust", help="settings that this folder brings: read them, let them take effect or not"),

@@ -15,6 +15,7 @@ from typing import cast
 from ...skills.read import Broken, one_line, read_document
 from ..config import LimitSettings, settings_from
 from ..errors import ConfigError
+from ..workspace import Workspace
 from .definition import GENERAL, Subagent
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -30,6 +31,12 @@ class Found:
 
     agents: tuple[Subagent, ...]
     notices: tuple[str, ...]
+
+
+def all_subagents(workspace: Workspace) -> tuple[dict[str, Subagent], tuple[str, ...]]:
+    """All that there are in a workspace, by name, and notices about files that are none."""
+    found = find_subagents(workspace.subagents, within=workspace.root)
+    return {agent.name: agent for agent in (GENERAL, *found.agents)}, found.notices
 
 
 def find_subagents(folders: tuple[Path, ...], *, within: Path | None = None) -> Found:

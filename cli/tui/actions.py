@@ -46,6 +46,7 @@ class Actions:
             "resume": self._resume,
             "sessions": lambda _: self._resume(""),
             "skills": self._skills,
+            "agents": self._agents,
             "memory": self._memory,
             "doctor": lambda _: app.run_worker(self._doctor(), group="doctor", exclusive=True),
             "trust": lambda _: show_trust(app),
@@ -151,6 +152,21 @@ class Actions:
         lines = [f"{skill.name} ({skill.level}): {skill.description}" for skill in found.skills]
         lines += [f"! {problem}" for problem in (*found.problems, *found.shadowed)]
         self._app.push_screen(ListScreen("Skills", lines or ["none; make one in .deepagents/skills/NAME/SKILL.md"]))
+
+    def _agents(self, _: str) -> None:
+        from ...agent.subagents.files import all_subagents
+        from .list_screen import ListScreen
+
+        opened = self._app.conversation.opened
+        if opened is None:
+            return
+        agents, notices = all_subagents(opened.workspace)
+        root = opened.workspace.root
+        lines = [
+            f"{agent.name} ({_near(root, agent.path) if agent.path else 'built in'}): {agent.description}"
+            for agent in agents.values()
+        ]
+        self._app.push_screen(ListScreen("Sub-agents", [*lines, *(f"! {notice}" for notice in notices)]))
 
     def _memory(self, _: str) -> None:
         from ...agent.prompt_source import find_memory
