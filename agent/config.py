@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Lane = Literal["auto", "lean", "litellm"]
 PermissionMode = Literal["default", "accept-edits", "plan", "yolo"]
 SandboxMode = Literal["auto", "off", "strict"]
+Notify = Literal["off", "bell", "osc9", "both"]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Count = Annotated[int, Field(gt=0)]
 
@@ -94,6 +95,15 @@ class SubagentSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UiSettings:
+    """The screen."""
+
+    notify: Notify = "bell"
+    """How the terminal calls when it is not looked at and a question waits, or a long run has ended: a bell, a
+    notification of the terminal's own (`osc9`), both, or not at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings:
     """What is added to the system prompt."""
 
@@ -131,6 +141,8 @@ class Settings:
     """Where a run stops by itself."""
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
     """Handing work on to sub-agents."""
+    ui: UiSettings = field(default_factory=UiSettings)
+    """The screen."""
     prompt: PromptSettings = field(default_factory=PromptSettings)
     """What is added to the system prompt."""
 

@@ -11,6 +11,7 @@ import asyncio
 import os
 import re
 import signal
+import time
 from importlib import import_module
 from pathlib import Path
 from traceback import format_exception
@@ -25,6 +26,7 @@ from .approval import ApprovalCard
 from .desk import Desk
 from .frame import MODES
 from .loading import background
+from .notify import LONG, notification
 from .prompt import Prompt, PromptArea
 from .steps import StepLine
 
@@ -48,6 +50,8 @@ class DeepagentApp(Desk):
         self._actions: Actions | None = None
         self._early: list[str] = [options.prompt] if options.prompt else []
         """What was sent before the agent was open."""
+        self._began = 0.0
+        """When the run began, on the monotonic clock."""
         self._plan_waits = False
         """The newest answer is a plan, which the empty line would have carried out."""
         self.farewell = ""
@@ -223,13 +227,28 @@ class DeepagentApp(Desk):
     # ---------------------------------------------------------------- what the agent says
 
     async def _on_event(self, event: Event) -> None:
-        from ...agent.events import RunEnded
+        from ...agent.events import ApprovalAsked, RunEnded, RunStarted
 
         if self.prompt.is_attached:  # else the screen is gone: a run that ends now is shown to nobody
             await self.presenter.event(event)
-            if isinstance(event, RunEnded):
-                self._offer_plan(event)
+            match event:
+                case RunStarted():
+                    self._began = time.monotonic()
+                case ApprovalAsked(call=call):
+                    self._call_back(f"deepagent asks: {call.name}?")
+                case RunEnded(outcome=outcome):
+                    self._offer_plan(event)
+                    if time.monotonic() - self._began >= LONG:
+                        self._call_back(f"deepagent has ended: {outcome}")
+                case _:
+                    pass
             self._show_state()
+
+    def _call_back(self, text: str) -> None:
+        """Calls whoever looks elsewhere."""
+        opened = self.conversation.opened
+        if not self.app_focus and self._driver is not None and opened is not None:
+            self._driver.write(notification(opened.loaded.settings.ui.notify, text, os.environ))
 
     def _offer_plan(self, ended: RunEnded) -> None:
         """An answer in plan mode is a plan: it can be carried out, or changed by what is written next."""
