@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..context.record import Ask, Recorder
 from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.view import View
+from .by_user import ByUser
 from .checkpoints.files import Files, FilesReport
 from .config import PermissionMode
 from .edge import Edge
@@ -187,11 +188,15 @@ class Agent:
             cost=self.session.cost,
         )
 
-    async def astream(self, prompt: str) -> AsyncGenerator[Event, None]:
+    def astream(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Runs a prompt to its end; the last event is `RunEnded`."""
-        async with aclosing(self._events(lambda: self._run_prompt(prompt))) as events:
-            async for event in events:
-                yield event
+        return self._events(lambda: self._run_prompt(prompt))
+
+    def run_command(self, command: str, *, keep: bool = True) -> AsyncGenerator[Event, None]:
+        """Runs a shell command of the user's own, unconfined and unasked; `keep`: the model is told with its next
+        request. Gives the events of a tool."""
+        by_user = ByUser(toolbox=self._loop.toolbox, ladder=self._ladder, masker=self.parts.masker, emit=self._emit)
+        return self._events(lambda: by_user.run(command, keep=keep))
 
     @property
     def control(self) -> Control:
@@ -213,15 +218,12 @@ class Agent:
             control.rewind(request)
         return self.files.rewind(request) if files else report
 
-    async def compact(self, focus: str | None = None, *, model: bool = True) -> AsyncGenerator[Event, None]:
+    def compact(self, focus: str | None = None, *, model: bool = True) -> AsyncGenerator[Event, None]:
         """Compacts at once, whatever the filling, and gives the events of it.
 
         Without a `model` the harness writes the record from the log: the same log gives the same record.
         """
-        ask = Ask(reason="user", focus=focus, model=model)
-        async with aclosing(self._events(lambda: self._compact(ask))) as events:
-            async for event in events:
-                yield event
+        return self._events(lambda: self._compact(Ask(reason="user", focus=focus, model=model)))
 
     def steer(self, text: str) -> None:
         """Says something while a run goes on: it joins the conversation after the tools that run now."""
@@ -255,11 +257,9 @@ class Agent:
             meter=self._meter,
         )
 
-    async def undo_compaction(self) -> AsyncGenerator[Event, None]:
+    def undo_compaction(self) -> AsyncGenerator[Event, None]:
         """Takes the newest compaction back, if its messages still fit. Automatic compaction then pauses."""
-        async with aclosing(self._events(self._undo)) as events:
-            async for event in events:
-                yield event
+        return self._events(self._undo)
 
     async def ainvoke(self, prompt: str) -> Result:
         """Runs a prompt to its end."""

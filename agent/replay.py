@@ -36,6 +36,7 @@ from ..context.entries import (
 from ..context.facts import ADDED, EXIT_CODE, REMOVED, SECONDS, SUMMARY
 from ..context.messages import AssistantMessage, Message, Pointer, ToolCall, ToolMessage, UserMessage, text_of
 from ..context.tokens import estimate
+from .by_user import shown_as_call
 from .events import (
     Answered,
     CompactionDone,
@@ -115,6 +116,9 @@ class _Replay:
 
     def _message(self, message: Message) -> Iterator[Event]:
         match message:
+            case UserMessage(shell=str()):
+                call, result = shown_as_call(message)
+                yield ToolFinished(call=call, message=result, summary=_summary(result), seconds=0)
             case UserMessage(synthetic=True):
                 pass
             case UserMessage():

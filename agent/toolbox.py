@@ -10,7 +10,7 @@ import asyncio
 import difflib
 import json
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,11 @@ from ..context.session import Session
 from ..context.tokens import Counter
 from .backends.protocol import Backend, BackendError
 from .brief import shown
-from .events import Offloading, ToolFinished, ToolOutput, ToolStarted
+from .events import Event, Offloading, ToolFinished, ToolOutput, ToolStarted
 from .middleware.base import Middleware, RunState, ToolHandler
 from .model.types import ToolSchema
 from .runtime import SessionServices, ToolRuntime
-from .sandbox.bounds import USUAL
+from .sandbox.bounds import USUAL, Grant
 from .tool import Tool, ToolResult
 
 _CUT_OFF = "Not run: the answer was cut off by the output limit, so this call is incomplete. Write in smaller parts."
@@ -149,7 +149,7 @@ class Toolbox:
         if tool is None:
             return ToolResult(text=self._no_tool(call.name), is_error=True)
         try:
-            return await tool.run(call.arguments, self._runtime(call, run))
+            return await tool.run(call.arguments, self.runtime(call.id, run.emit, run.grants.get(call.id, USUAL)))
         except BackendError as error:
             return ToolResult(text=str(error), summary=str(error)[:80], is_error=True)
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # whoever wrote it, a failure is an answer
@@ -163,15 +163,16 @@ class Toolbox:
         meant = f" Did you mean {near[0]}?" if near else ""
         return f"There is no tool {name!r}.{meant} There are: {', '.join(self._tools)}."
 
-    def _runtime(self, call: ToolCall, run: RunState) -> ToolRuntime[Any]:
+    def runtime(self, call_id: str, emit: Callable[[Event], None], grant: Grant) -> ToolRuntime[Any]:
+        """What a tool gets that runs for a call."""
         return ToolRuntime(
             context=self._context,
             backend=self._backend,
             session=self._services,
-            call_id=call.id,
+            call_id=call_id,
             result_limit=self._ladder.budget.result_limit,
-            on_output=lambda data: run.emit(ToolOutput(call_id=call.id, data=data)),
-            grant=run.grants.get(call.id, USUAL),
+            on_output=lambda data: emit(ToolOutput(call_id=call_id, data=data)),
+            grant=grant,
         )
 
     def _log(self, calls: Sequence[ToolCall], finished: dict[str, _Finished], run: RunState) -> None:

@@ -116,6 +116,8 @@ class UserMessage:
     synthetic: bool = False
     part: str | None = None
     """The part of the prompt that this note brings up to date; None for all other messages."""
+    shell: str | None = None
+    """The command that the user ran beside the talk, and what came of it is told here; None for all other messages."""
     role: Literal["user"] = "user"
 
 

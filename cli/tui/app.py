@@ -40,6 +40,8 @@ CARRY_OUT = "Carry out the plan."
 _PLAN = "Enter on the empty line carries the plan out; ⇧Tab first: in another mode than default; or say what to change"
 _COMMAND = re.compile(r"/[a-z_]+")
 """What was meant as a command, known or not."""
+_SHELL = re.compile(r"!(!?)\s*(\S.*)", re.DOTALL)
+"""A line for the user's own shell; with two marks the model is not told."""
 
 
 class DeepagentApp(Desk):
@@ -185,11 +187,21 @@ class DeepagentApp(Desk):
         elif self.conversation.agent is None:
             self.prompt.show(text)
             self._say_why_not()
+        elif command := _SHELL.fullmatch(text):
+            self._run_command(text, command[2].strip(), keep=not command[1])
         else:
             self.start_panel.withdraw_offer()
             self._plan_waits = False
             self.conversation.send(text)
         self._show_state()
+
+    def _run_command(self, text: str, command: str, *, keep: bool) -> None:
+        """`!`: the user's own command, when nothing runs."""
+        if self.conversation.busy:
+            self.prompt.show(text)
+            self.presenter.notice("A command of yours waits until the run has ended; Esc stops it")
+        else:
+            self.conversation.run_command(command, keep=keep)
 
     def _say_why_not(self) -> None:
         """Says why nothing can be sent."""
@@ -202,6 +214,8 @@ class DeepagentApp(Desk):
     def _queued(self, message: Prompt.Queued) -> None:
         if self._conversation is None or self._opening:
             self._early.append(message.text)
+        elif _SHELL.fullmatch(message.text):
+            self._submit(message.text)
         else:
             self.conversation.enqueue(message.text)
         self._show_state()

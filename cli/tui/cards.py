@@ -22,6 +22,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from ...agent.backends.terminal import plain as shown_by_terminal
+from ...agent.by_user import is_by_user
 from .diffs import diff_rows
 from .folding import Fold
 from .lines import Lines, Row, rows_of
@@ -35,6 +36,8 @@ ENDED: frozenset[State] = frozenset({"done", "failed", "denied", "interrupted"})
 
 _PEEK = 12
 """Lines of a failure that are shown while its card is closed."""
+_PEEK_OF_USER = 30
+"""The same of the user's own commands."""
 _TAIL_ROWS = 5
 """Lines of a running tool's output that are shown while its card is closed."""
 _TAIL = 16_384
@@ -180,7 +183,7 @@ class ToolCard(Fold):
         if card.state not in ENDED:
             rows = rows_of(shown_by_terminal(card.tail).rstrip("\n")) if card.tail else []
             return rows if whole else rows[-_TAIL_ROWS:]
-        if card.state == "done":
+        if card.state == "done" and not is_by_user(card.call.id):
             return (diff_rows(card.call.name, card.call.arguments) or _result(card)) if whole else []
         return _result(card) if whole else _peek(card)
 
@@ -227,16 +230,19 @@ def _result(card: Card) -> list[Row]:
 
 
 def _peek(card: Card) -> list[Row]:
-    """The part of a failure that tells most: of a command the end, of all else the beginning."""
-    if card.state != "failed":
+    """The part that tells most of a failure, or of a command of the user's own, who wants to see what it says: of a
+    command the end, of all else the beginning."""
+    by_user = is_by_user(card.call.id)
+    if card.state != "failed" and not by_user:
         return []  # the line says it all
     rows = _result(card)
     if len(rows) == 1 and rows[0].text.startswith(card.summary):
         return rows if rows[0].text.rstrip(".") != card.summary else []
     if card.call.name == "execute" and len(rows) > 1 and _EXIT.fullmatch(rows[-1].text):
         rows = rows[:-1]  # the head says it
-    hidden = len(rows) - _PEEK
+    most = _PEEK_OF_USER if by_user else _PEEK
+    hidden = len(rows) - most
     if hidden <= 1:
         return rows
     more = Row(f"… {hidden:,} lines, Ctrl+O", "muted")
-    return [more, *rows[-_PEEK:]] if card.call.name == "execute" else [*rows[:_PEEK], more]
+    return [more, *rows[-most:]] if card.call.name == "execute" else [*rows[:most], more]

@@ -116,6 +116,11 @@ class Conversation:
             return self.queue.pop()
         return self.agent.take_back() if self.agent else None
 
+    def run_command(self, command: str, *, keep: bool) -> None:
+        """Runs a command of the user's own; `keep`: the model is told."""
+        if self.agent is not None and not self.busy:
+            self._start(self.agent.run_command(command, keep=keep), other=True)
+
     def compact(self, focus: str | None, *, model: bool = True) -> None:
         """Compacts now; without a `model` the record is made from the log."""
         if self.agent is not None and not self.busy:

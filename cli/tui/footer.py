@@ -14,7 +14,7 @@ from .text import safe
 if TYPE_CHECKING:
     from ...agent.events import Gauge
 
-_KEYS = "? keys  / commands  @ files  ⇧Enter or Ctrl+J newline"
+_KEYS = "? keys  / commands  @ files  ! shell  Ctrl+J newline"
 _KEYS_BUSY = "Enter steers  Tab queues  ↑ takes back"
 _BAR = 64
 """Cells from which the gauge has its bar."""

@@ -8,6 +8,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("⇧Enter Ctrl+J \\Enter", "a new line"),
     ("↑ ↓", "earlier and later prompts; while a run goes on, ↑ takes back what waits"),
     ("Ctrl+R", "search earlier prompts"),
+    ("!", "at the beginning of the line: the rest runs in your own shell; the model is told, with !! it is not"),
     ("@", "a file of the workspace"),
     ("/", "a command"),
     ("Esc", "close what is open, else stop the run; the footer says which"),

@@ -12,7 +12,7 @@ def branch(contains: str, *steps: Json) -> Json:
     return {"when": [{"where": "first", "contains": contains}], "steps": list(steps)}
 
 
-async def test_what_they_do_and_ask_is_seen() -> None:
+async def test_what_they_do_and_ask_is_seen_and_agents_lists_them() -> None:
     handed = {"calls": [call("task", prompt="part one"), call("task", prompt="part two")]}
     look = {"calls": [call("ls", path=".")]}
     branches = [
