@@ -128,6 +128,8 @@ class Actions:
         agent = self._app.conversation.agent
         if argument and agent is not None and agent.session.requests() and not self._app.options.persist:
             self._say("A session that is not kept cannot change its model; /clear begins a new one")
+        elif argument and agent is not None and (said := _too_small(agent, argument)):
+            self._ask_about_window(argument, said)
         elif argument:
             self._app.change_model(argument)
         elif agent is not None:
@@ -137,6 +139,20 @@ class Actions:
             )
         else:
             self._agent()
+
+    def _ask_about_window(self, name: str, said: str) -> None:
+        """The talk hardly fits into the other model's window, or not at all."""
+        from .choice_screen import ChoiceScreen
+
+        def chosen(key: str | None) -> None:
+            if key == "s":
+                self._app.change_model(name)
+            elif key == "c":
+                self._app.when_idle(lambda: self._app.change_model(name))
+                self._app.conversation.compact(None)
+
+        choices = (("c", "compact now, with the model that is there, then change"), ("s", "change as it is"))
+        self._app.push_screen(ChoiceScreen(f"Change to {name.rpartition('/')[2]}?", said, choices), chosen)
 
     def _login(self, _: str) -> None:
         self._app.ask_for_model()
@@ -226,3 +242,19 @@ class Actions:
 def _near(root: Path, path: Path) -> str:
     """A path as short as it can be told: from the workspace, or from home."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else shown_folder(path)
+
+
+def _too_small(agent: Agent, name: str) -> str:
+    """Why another model's window is too small for the talk as it is; empty where it is not, or is not known."""
+    from ...agent.model.catalog import model_info
+    from ..gauge import tokens
+
+    info, gauge = model_info(name), agent.gauge()
+    window = info.max_input if info else None
+    settings = agent.parts.settings.context
+    if settings.window is not None or not window or gauge.used < settings.compact_at * window:
+        return ""
+    return (
+        f"{tokens(gauge.used)} tokens are in use, and its window has {tokens(window)}. Before the next request the "
+        "talk would be compacted in any case, by the other model."
+    )

@@ -88,7 +88,7 @@ class DeepagentApp(Desk):
         self._conversation = Conversation(
             opener,
             self._on_event,
-            on_idle=self._on_idle,
+            on_idle=self._at_rest,
             on_bug=self._handle_exception,
             on_untaken=self._give_back,
         )
@@ -271,7 +271,15 @@ class DeepagentApp(Desk):
             self.presenter.notice(_PLAN, "info")
 
     def _on_idle(self) -> None:
+        """Textual's: all messages are handled, so what they changed is seen."""
         self._show_state()
+
+    def _at_rest(self) -> None:
+        """Nothing runs any more, and nothing is queued."""
+        self._show_state()
+        then, self._when_idle = self._when_idle, None
+        if then is not None:
+            then()
 
     def _take_back(self) -> str | None:
         """↑ takes the newest message back that the model has not got yet."""

@@ -15,7 +15,7 @@ from .login import LoginPanel, LoginResult
 from .start import StartPanel
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from ..opening import Opened
 
@@ -30,6 +30,7 @@ class Desk(Frame):
         self._typing = Typing()
         self._problem = ""
         """Why the agent is not open; empty where it is, or where no model is known."""
+        self._when_idle: Callable[[], None] | None = None
         self.demo_wanted = False
         """The user chose the demo, which works in a repository of its own."""
 
@@ -103,6 +104,10 @@ class Desk(Frame):
             self._set_gauge(agent.gauge())
             with background():
                 await prepare(agent.parts.model)
+
+    def when_idle(self, then: Callable[[], None]) -> None:
+        """Does something once, when what runs next has ended."""
+        self._when_idle = then
 
     def show_anew(self) -> None:
         """What the session holds now, in place of what was shown: the talk went back."""

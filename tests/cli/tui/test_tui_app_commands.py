@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from deepagent.agent.model import catalog
 from deepagent.cli.slash import SLASH
 from deepagent.cli.tui.actions import Actions
 from tui_stage import Json, Screen, call, entries_of, git, model_server, on_screen, read, script, write
@@ -187,6 +189,32 @@ async def test_model_changes_in_the_same_session() -> None:
         await screen.run("and you?")
         await screen.sees("I am the other one.")
         assert [message.role for message in screen.messages] == ["user", "assistant"] * 2
+
+
+async def test_a_model_with_a_smaller_window_is_asked_about_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(_: str) -> SimpleNamespace:
+        return SimpleNamespace(max_input=2_000)
+
+    summary = "## SESSION INTENT\nTo count.\n\n## SUMMARY\nWe counted.\n\n## NEXT STEPS\nCount on."
+    more = {"summaries": [summary]}
+    async with on_screen(*talk(), flags={"context.window": None}, more=more) as screen:
+        monkeypatch.setattr(catalog, "model_info", small)
+        for prompt in ("one", "two", "three"):
+            await screen.run(prompt)
+        other = script(Path.cwd(), {}, {"text": "I am the other one."})
+        await screen.say(f"/model {other}")
+        await screen.sees("Change to script-1.json?", "tokens are in use, and its window has 2.0k", "compact now, with")
+        await screen.press("escape")
+        assert "script-0.json" in screen.app.footer.model
+        await screen.say(f"/model {other}")
+        await screen.sees("Change to script-1.json?")
+        await screen.press("c")
+        await screen.sees("── compaction 1 · ")
+        await screen.until(lambda: "script-1.json" in screen.app.footer.model)
+        await screen.say(f"/model scripted:{Path.cwd().parent}/script-0.json")
+        await screen.sees("Change to script-0.json?")
+        await screen.press("s")
+        await screen.until(lambda: "script-0.json" in screen.app.footer.model)
 
 
 async def test_a_model_that_cannot_be_opened_leaves_the_session_as_it_is() -> None:
