@@ -57,7 +57,9 @@ SLASH: tuple[Slash, ...] = (
         name="jobs", argument="[number | end number]", help="commands in the background: look, or end one", at_once=True
     ),
     Slash(name="copy", help="copy the last answer", at_once=True),
-    Slash(name="export", argument="[file]", help="write the session as Markdown", at_once=True),
+    Slash(
+        name="export", argument="[file]", help="write the session as Markdown, or as JSON for a file.json", at_once=True
+    ),
     Slash(name="quit", help="leave", aliases=("exit",), at_once=True),
 )
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...context.archive_text import write_message
+from ..export import exported
 from ..overview import shown_folder
 from ..slash import SLASH, Slash
 from .background import jobs
@@ -229,10 +229,9 @@ class Actions:
         if agent is None:
             return
         path = Path(argument).expanduser() if argument else Path(f"deepagent-{agent.session.id}.md")
-        text = f"# Session {agent.session.id}\n" + "".join(write_message(m) for m in agent.session.messages())
         try:
             with path.open("x", encoding="utf-8") as file:
-                file.write(text)
+                file.write(exported(agent.session, path))
         except OSError as error:
             self._say(f"Not written: {path}: {error.strerror}")
         else:

@@ -274,6 +274,10 @@ class DeepagentApp(Desk):
         """Textual's: all messages are handled, so what they changed is seen."""
         self._show_state()
 
+    def action_rewind(self) -> None:
+        if self._actions is not None and self.conversation.agent is not None:
+            self._actions.run("rewind", "")
+
     def _at_rest(self) -> None:
         """Nothing runs any more, and nothing is queued."""
         self._show_state()

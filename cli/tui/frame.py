@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MODES = ("default", "accept-edits", "plan", "yolo")
 """What Shift+Tab goes through."""
 _TWICE = 2.0
-"""Seconds within which a second Ctrl+C leaves."""
+"""Seconds within which a second Ctrl+C leaves, and a second Esc goes back."""
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
@@ -65,7 +65,9 @@ class Frame(App[int], inherit_bindings=False):
         super().__init__(driver_class=TerminalDriver)
         self._conversation: Conversation | None = None
         self._presenter: Presenter | None = None
-        self._stopped_at = 0.0
+        self._escaped_at = -_TWICE
+        """When Esc had nothing to stop, on the monotonic clock."""
+        self._stopped_at = -_TWICE
 
     def get_default_screen(self) -> MainScreen:
         return MainScreen(id="_default")
@@ -122,7 +124,20 @@ class Frame(App[int], inherit_bindings=False):
             return "back to the prompt"
         if self._presenter is not None and self._presenter.asks:
             return "to the question"
-        return "stop the run" if busy else "nothing to stop"
+        return "stop the run" if busy else f"nothing to stop{self._said_once()}"
+
+    def _said_once(self) -> str:
+        """What the same key would do a second time, for as long as it would."""
+        now = time.monotonic()
+        if now - self._stopped_at < _TWICE:
+            return " · Ctrl+C again leaves"
+        return " · Esc again goes back in the talk" if now - self._escaped_at < _TWICE else ""
+
+    def _once(self) -> float:
+        """Now, on the monotonic clock; what a second time would do is said until it would not."""
+        self.set_timer(_TWICE, self._show_state)
+        self.call_later(self._show_state)
+        return time.monotonic()
 
     @property
     def _question(self) -> ApprovalCard | None:
@@ -166,6 +181,13 @@ class Frame(App[int], inherit_bindings=False):
             self._question.take_focus()
         elif self._conversation is not None and self.conversation.busy:
             self.conversation.interrupt()
+        elif not self.prompt.text and time.monotonic() - self._escaped_at < _TWICE:
+            self.action_rewind()
+        elif not self.prompt.text:
+            self._escaped_at = self._once()
+
+    def action_rewind(self) -> None:
+        """Esc twice: picks a message to go back to."""
 
     def action_copy_or_stop(self) -> None:
         """Ctrl+C, after all that was typed before it: the key comes here before the prompt has seen the others."""
@@ -186,8 +208,7 @@ class Frame(App[int], inherit_bindings=False):
         elif time.monotonic() - self._stopped_at < _TWICE:
             self.exit(0)
         else:
-            self._stopped_at = time.monotonic()
-            self.footer.escape = "nothing to stop · Ctrl+C again leaves"
+            self._stopped_at = self._once()
 
     def action_leave_if_empty(self) -> None:
         """Ctrl+D leaves when nothing is written."""

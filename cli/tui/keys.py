@@ -12,6 +12,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("@", "a file of the workspace"),
     ("/", "a command"),
     ("Esc", "close what is open, else stop the run; the footer says which"),
+    ("Esc Esc", "on the empty line, when nothing runs: pick a message to go back to: talk, files, or both"),
     ("Ctrl+C", "copy a selection, else stop the run, else clear the line; twice: leave"),
     ("Ctrl+D", "leave, on the empty line"),
     ("⇧Tab", "the next permission mode"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -332,6 +333,21 @@ async def test_copy() -> None:
         await screen.say("/copy")
         await screen.sees("The last answer is in the clipboard")
         assert screen.app.clipboard == "**Copied** as it came."
+
+
+async def test_export_as_json() -> None:
+    async with on_screen(*talk(), more={"usage": "estimate"}) as screen:
+        for prompt in ("one", "two", "three"):
+            await screen.run(prompt)
+        await screen.run("/compact --no-model")
+        await screen.say("/export talk.json")
+        await screen.sees("Written:")
+        data = json.loads(read("talk.json") or "")
+        assert data["session"] == screen.agent.session.id
+        assert [message["role"] for message in data["messages"]] == ["user", "assistant"] * 3
+        assert data["messages"][0]["content"][0]["text"] == "one"
+        assert data["usage"]["output"] > 0
+        assert len(data["compactions"]) == 1
 
 
 async def test_export() -> None:

@@ -159,3 +159,18 @@ async def test_a_session_that_is_opened_again_can_undo_and_shows_what_was_undone
         await screen.press("y")
         await screen.sees("Redone: “first”")
         assert read("b") == "new\n"
+
+
+async def test_escape_twice_on_the_empty_line_picks_a_message_to_go_back_to() -> None:
+    async with on_screen({"text": "First."}, {"text": "Second."}) as screen:
+        await screen.run("one")
+        await screen.write("words")
+        await screen.press("escape", "escape")
+        assert len(screen.app.screen_stack) == 1
+        await screen.press("ctrl+u", "escape")
+        await screen.sees("nothing to stop · Esc again goes back in the talk")
+        await screen.press("escape")
+        await screen.until(lambda: len(screen.app.screen_stack) == 2)
+        await screen.sees("one")
+        await screen.press("escape")
+        await screen.until(lambda: len(screen.app.screen_stack) == 1)
