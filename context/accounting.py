@@ -5,6 +5,7 @@ Counting is `context.tokens`' business, the figure itself `context.meter`'s; whi
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from .facts import ADDED, COMMAND, PATH
 from .messages import AssistantMessage, Message, Pointer, ToolMessage, UserMessage, shown
 from .meter import Meter, Source
 from .tokens import Counter
+from .trim import stale_reads
 from .view import View
 
 _OWN_PARTS = frozenset({"memory", "skills"})
@@ -44,21 +46,27 @@ class _Pile:
 
     name: str
     rows: dict[str, list[tuple[int, str]]] = field(default_factory=dict[str, list[tuple[int, str]]])
+    many: str = ""
+    """What was done several times with one key."""
 
     def add(self, key: str, tokens: int, note: str = "") -> None:
         self.rows.setdefault(key, []).append((tokens, note))
 
     def row(self) -> Row:
         """One row with its parts, the largest first."""
-        parts = [_joined(key, items) for key, items in self.rows.items()]
+        parts = [self._joined(key, items) for key, items in self.rows.items()]
         parts.sort(key=lambda part: -part.tokens)
         count = sum(map(len, self.rows.values()))
         return Row(name=f"{self.name}, {count}", tokens=sum(part.tokens for part in parts), parts=tuple(parts))
 
-
-def _joined(key: str, items: Sequence[tuple[int, str]]) -> Row:
-    note = items[-1][1] if len(items) == 1 else f"{len(items)} times"
-    return Row(name=key, tokens=sum(tokens for tokens, _ in items), note=note)
+    def _joined(self, key: str, items: Sequence[tuple[int, str]]) -> Row:
+        tokens = sum(tokens for tokens, _ in items)
+        if len(items) == 1:
+            return Row(name=key, tokens=tokens, note=items[0][1])
+        notes = Counts(note.partition(",")[0] for _, note in items if note)
+        words = [f"{self.many} {len(items)}×" if self.many else f"{len(items)}×"]
+        words += [f"{number} {note}" for note, number in notes.items()]
+        return Row(name=key, tokens=tokens, note=", ".join(words))
 
 
 def account(
@@ -86,9 +94,10 @@ def _fixed(prompt: Sequence[tuple[str, str]], tools: Mapping[str, str], counter:
 
 def _talk(view: View, counter: Counter) -> Iterable[Row]:
     """The messages, by what they are."""
-    reads, results = _Pile("Files read"), _Pile("Results")
+    reads, results = _Pile("Files read", many="read"), _Pile("Results")
     asked, notes = _Pile("Your messages"), _Pile("Notes on memory and skills")
     said, thought, head = 0, 0, 0
+    stale = set(stale_reads(view.tail))
     for message in view.messages:
         tokens = counter.message(message)
         match message:
@@ -102,7 +111,7 @@ def _talk(view: View, counter: Counter) -> Iterable[Row]:
                 said += tokens
                 thought += counter.reasoning(message)
             case ToolMessage():
-                _result(message, tokens, reads, results)
+                _result(message, tokens, reads, results, stale=message.id in stale)
     if view.head is not None:
         kept = len(view.head.requests)
         name = f"Summary, with {kept} request{'' if kept == 1 else 's'} word for word"
@@ -114,10 +123,10 @@ def _talk(view: View, counter: Counter) -> Iterable[Row]:
     yield Row(name="Answers and calls", tokens=said, note=f"reasoning {thought:,}" if thought else "")
 
 
-def _result(message: ToolMessage, tokens: int, reads: _Pile, results: _Pile) -> None:
+def _result(message: ToolMessage, tokens: int, reads: _Pile, results: _Pile, *, stale: bool) -> None:
     path, command = message.log.get(PATH), message.log.get(COMMAND)
     pointers = _pointers(message)
-    note = f"pointer, whole {sum(p.tokens for p in pointers):,}" if pointers else ""
+    note = f"pointer, whole {sum(p.tokens for p in pointers):,}" if pointers else "stale" if stale else ""
     if isinstance(path, str) and ADDED not in message.log and not message.is_error:
         reads.add(path, tokens, note)
     else:

@@ -73,7 +73,7 @@ def plan_trim(messages: Sequence[Message], *, keep: int, enough: int, counter: C
 
 def _candidates(messages: Sequence[Message], keep: int, counter: Counter, spared: Spared) -> Iterator[Candidate]:
     """Blocks that may go: stale reads first, then the others by size and age."""
-    stale = set(_stale(messages))
+    stale = set(stale_reads(messages))
     found: list[tuple[bool, int, Candidate]] = []
     for position, message in enumerate(older(messages, keep, counter)):
         if not isinstance(message, ToolMessage) or spared(message):
@@ -88,7 +88,7 @@ def _candidates(messages: Sequence[Message], keep: int, counter: Counter, spared
     return (candidate for *_, candidate in sorted(found, key=lambda one: one[:2]))
 
 
-def _stale(messages: Sequence[Message]) -> Iterator[str]:
+def stale_reads(messages: Sequence[Message]) -> Iterator[str]:
     """The ids of reads of which a later read has the same lines, or whose file was edited later."""
     newer: dict[str, list[tuple[int, int]]] = {}
     for message in reversed(messages):
