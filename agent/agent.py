@@ -38,6 +38,7 @@ from .middleware.base import RunState, RunStopped
 from .middleware.context import ContextCare
 from .middleware.telling import Settling, Telling
 from .model.types import ModelRequest
+from .notes import items
 from .parts import Parts
 from .prompt_log import log_model
 from .reports import Reports
@@ -255,6 +256,7 @@ class Agent:
             view=view or self.session.view,
             counter=self.parts.counter,
             meter=self._meter,
+            items=items,
         )
 
     def undo_compaction(self) -> AsyncGenerator[Event, None]:

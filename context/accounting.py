@@ -6,7 +6,7 @@ Counting is `context.tokens`' business, the figure itself `context.meter`'s; whi
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .facts import ADDED, COMMAND, PATH
@@ -70,26 +70,42 @@ class _Pile:
 
 
 def account(
-    *, prompt: Sequence[tuple[str, str]], tools: Mapping[str, str], view: View, counter: Counter, meter: Meter
+    *,
+    prompt: Sequence[tuple[str, str]],
+    tools: Mapping[str, str],
+    view: View,
+    counter: Counter,
+    meter: Meter,
+    items: Callable[[str, str], Mapping[str, str]] = lambda _name, _text: {},
 ) -> Account:
-    """The rows. `prompt` are the parts' names and texts, `tools` the schemas' texts by name."""
+    """The rows. `prompt` are the parts' names and texts, `tools` the schemas' texts by name; `items` gives what a part
+    of the prompt is made of, by name: memory files, skills."""
     used = meter.used(view.messages)
-    rows = [row for row in (*_fixed(prompt, tools, counter), *_talk(view, counter)) if row.tokens]
+    rows = [row for row in (*_fixed(prompt, tools, counter, items), *_talk(view, counter)) if row.tokens]
     rest = used.tokens - sum(row.tokens for row in rows)
     word = "reported − counted" if used.source == "reported" else "margin"
     return Account(used=used.tokens, source=used.source, rows=(*rows, Row(name=f"Remainder ({word})", tokens=rest)))
 
 
-def _fixed(prompt: Sequence[tuple[str, str]], tools: Mapping[str, str], counter: Counter) -> Iterable[Row]:
+def _fixed(
+    prompt: Sequence[tuple[str, str]],
+    tools: Mapping[str, str],
+    counter: Counter,
+    items: Callable[[str, str], Mapping[str, str]],
+) -> Iterable[Row]:
     """What every request begins with."""
     parts = tuple(Row(name=name, tokens=counter.text(text)) for name, text in prompt)
     own = tuple(part for part in parts if part.name not in _OWN_PARTS)
     yield Row(name="System prompt", tokens=sum(part.tokens for part in own), parts=own)
     schemas = tuple(Row(name=name, tokens=counter.text(text)) for name, text in tools.items())
     yield Row(name=f"Tools, {len(schemas)}", tokens=sum(row.tokens for row in schemas), parts=schemas)
-    for part in parts:
-        if part.name in _OWN_PARTS:
-            yield Row(name=part.name.capitalize(), tokens=part.tokens)
+    for part, (name, text) in zip(parts, prompt, strict=True):
+        if name in _OWN_PARTS:
+            inner = [Row(name=item, tokens=counter.text(whole)) for item, whole in items(name, text).items()]
+            rest = part.tokens - sum(row.tokens for row in inner)
+            inner.sort(key=lambda row: -row.tokens)
+            lines = (*inner, Row(name="what is said about them", tokens=rest)) if inner else ()
+            yield Row(name=name.capitalize(), tokens=part.tokens, parts=lines)
 
 
 def _talk(view: View, counter: Counter) -> Iterable[Row]:

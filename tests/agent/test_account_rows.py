@@ -42,3 +42,20 @@ async def test_reads_say_how_often_and_how_many_are_stale(stage: Make) -> None:
     result = next(m for m in play.logged() if m.role == "tool" and m.log.get("path") == "b.py")
     play.agent.control.drop(result.id)
     assert next(p.note for p in row(play, "Files read").parts if p.name == "b.py").startswith("pointer, whole ")
+
+
+async def test_memory_files_and_skills_have_rows_of_their_own(stage: Make) -> None:
+    folder = stage({"text": "x"}).folder
+    (folder / "AGENTS.md").write_text("Rules. " * 100)
+    for name in ("lint", "deploy"):
+        (folder / ".deepagents" / "skills" / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: How to {name}.\n---\n"
+        (folder / ".deepagents" / "skills" / name / "SKILL.md").write_text(text)
+    play = stage({"text": "Hello."})
+    await play.run()
+    memory, skills = row(play, "Memory"), row(play, "Skills")
+    assert [part.name.rpartition("/")[2] for part in memory.parts] == ["AGENTS.md", "what is said about them"]
+    assert {part.name for part in skills.parts} == {"lint", "deploy", "what is said about them"}
+    for one in (memory, skills):
+        assert sum(part.tokens for part in one.parts) == one.tokens
+        assert all(part.tokens > 0 for part in one.parts)
