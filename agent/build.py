@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from ..context.budget import budget_for
+from ..context.budget import Budget, budget_for
 from ..context.session import Session
 from ..context.storage import StorageError
 from ..context.tokens import Counter
@@ -181,30 +181,11 @@ def _parts(
     )
     backend = _backend(place, extras, sandbox)
     counter = Counter(load_encoder, returned=returned_by(models.work))
-    prompt = PromptSource(
-        settings=settings,
-        workspace=workspace,
-        session=session,
-        tools=tuple(tool.name for tool in tools),
-        counter=counter,
-        budget=budget,
-        mode=settings.permissions.mode,
-        custom=extras.prompt,
-        context=extras.context,
-    )
+    prompt = _prompt(place, extras, session=session, tools=tools, counter=counter, budget=budget)
     approvals = _approvals(place, backend, sandbox, extras, task)
     files, inner = _inner(place, extras, session=session, backend=backend, masker=masker, task=task)
     tasks, found = _tasks(place, extras, session=session, models=models, masker=masker, approvals=approvals, task=task)
-    policies = (
-        Masking(masker),
-        Quoting(),
-        Limits(settings.limits),
-        *extras.middleware,
-        Guard(),
-        approvals,
-        *inner,
-        *tasks,
-    )
+    outer = (Masking(masker), Quoting(), Limits(settings.limits), *extras.middleware, Guard())
     return Parts(
         workspace=workspace,
         session=session,
@@ -219,7 +200,7 @@ def _parts(
         backend=backend,
         sandbox=sandbox,
         tools=tools,
-        middleware=policies,
+        middleware=(*outer, approvals, *inner, *tasks),
         files=files,
         masker=masker,
         counter=counter,
@@ -282,6 +263,22 @@ def _tasks(
 
     tasks = Tasks(agents, spawn, limits=settings.limits, at_once=settings.subagents.at_once, folder=workspace.prefix)
     return (tasks,), notices
+
+
+def _prompt(
+    place: _Place, extras: Extras, *, session: Session, tools: Sequence[Tool], counter: Counter, budget: Budget
+) -> PromptSource:
+    return PromptSource(
+        settings=place.settings,
+        workspace=place.workspace,
+        session=session,
+        tools=tuple(tool.name for tool in tools),
+        counter=counter,
+        budget=budget,
+        mode=place.settings.permissions.mode,
+        custom=extras.prompt,
+        context=extras.context,
+    )
 
 
 def _own_models(settings: Settings, place: _Place, known: KnownWindows) -> Models:

@@ -215,6 +215,7 @@ def test_files_are_the_users_alone(session: Session, storage: DiskStorage) -> No
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
+@pytest.mark.long
 async def test_sixty_compactions_do_not_double_the_log(rig: Callable[..., Rig], storage: DiskStorage) -> None:
     made = rig(window=8_000)
     raw = 0

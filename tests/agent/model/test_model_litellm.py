@@ -231,6 +231,7 @@ QUIET = """
 """
 
 
+@pytest.mark.long
 async def test_it_prints_nothing_and_loads_no_environment(model_server: Server, tmp_path: Path) -> None:
     """Standard output is the command line's, and a `.env` that came with a project changes no endpoint."""
     odd_arguments: dict[str, Any] = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from deepagent.agent.events import AnswerWithdrawn
 from deepagent.context.entries import Compacted, UsageReported
 from deepagent.context.messages import AssistantMessage
@@ -133,6 +134,7 @@ async def test_servers_that_report_only_what_is_new_are_let_be(model_server: Ser
     assert not any(isinstance(event, AnswerWithdrawn) for event in one.events)
 
 
+@pytest.mark.long
 async def test_long_thoughts_that_are_not_sent_again_are_no_cut(model_server: Server, talk: Make) -> None:
     server = model_server(count=quarter)
     one = talk(server)

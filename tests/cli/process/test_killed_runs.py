@@ -235,7 +235,7 @@ def _kill_often(program: Program, seed: int, times: int) -> Counter[str]:
 
 
 def test_killed_at_a_few_moments_it_goes_on(program: Program) -> None:
-    _kill_often(program, seed=20, times=3)
+    _kill_often(program, seed=20, times=2)
 
 
 @pytest.mark.long

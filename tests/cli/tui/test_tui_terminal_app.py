@@ -198,6 +198,7 @@ def test_a_crash_inside_a_widget(open_terminal: Callable[..., Terminal]) -> None
     assert secret.encode() not in terminal.raw
 
 
+@pytest.mark.long
 def test_put_to_sleep_and_woken(open_terminal: Callable[..., Terminal]) -> None:
     model = script(Path.cwd(), {"text": "Awake."})
     terminal = open_terminal("sh", "-i", env={"PS1": "shell> ", "ENV": ""})

@@ -68,6 +68,7 @@ def test_a_run_goes_on_under_the_editor_and_its_question_waits(terminal: Termina
     assert terminal.restored
 
 
+@pytest.mark.long
 def test_the_program_can_be_ended_under_the_editor(terminal: Terminal) -> None:
     terminal.signal(signal.SIGTERM)
     assert terminal.wait() == 143

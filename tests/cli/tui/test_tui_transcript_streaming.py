@@ -96,6 +96,7 @@ async def test_keys_are_answered_while_an_answer_streams() -> None:
         assert longest < 0.3 * patience()
 
 
+@pytest.mark.long
 async def test_scrolling_away_from_an_answer_that_is_being_written() -> None:
     async with hosted() as (app, pilot):
         for number in range(300):

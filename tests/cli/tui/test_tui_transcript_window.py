@@ -125,6 +125,7 @@ async def test_what_grows_above_moves_nothing() -> None:
         assert rows(app) == before
 
 
+@pytest.mark.long
 async def test_answers_come_back_where_they_were() -> None:
     """Markdown gets its height later than other widgets; the place is kept all the same."""
     async with hosted() as (app, pilot):
@@ -189,6 +190,7 @@ async def test_a_widget_in_place_of_a_function_is_shown_once() -> None:
         assert "only once" not in await sees(pilot, "line 0")
 
 
+@pytest.mark.long
 async def test_scrolling_with_animations() -> None:
     async with hosted() as (app, pilot):
         fill(app.transcript, 1_000)
