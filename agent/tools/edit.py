@@ -7,6 +7,7 @@ becomes a text and back is told in `file_text`; that no stand-in of ours is writ
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +23,8 @@ from .rewrite import compared, like, suspicious
 
 EDIT_LIMIT = 64 * 1024 * 1024
 """Bytes of a file up to which it is edited: it is held in memory for that."""
+STARTS = "starts"
+"""In a result's log: the line where each edit begins."""
 _ATTEMPTS = 3
 _NOTHING = FileText(text="")
 
@@ -108,7 +111,7 @@ async def _edit(backend: Backend, path: str, edits: tuple[Edit, ...]) -> ToolRes
     if backend.memory.seen(name) == before:  # what was not read before is not known now
         backend.memory.remember(name, after)
     by = f" by {len(edits)} edits" if len(edits) > 1 else ""
-    return _changed(f"{path} was changed{by} at {new.places}.", name, new.added, new.removed)
+    return _changed(f"{path} was changed{by} at {new.places}.", name, new.added, new.removed, new.starts)
 
 
 async def _content(backend: Backend, path: str, info: FileInfo | None) -> bytes:
@@ -117,8 +120,10 @@ async def _content(backend: Backend, path: str, info: FileInfo | None) -> bytes:
     return await backend.read(path)
 
 
-def _changed(text: str, name: str, added: int, removed: int) -> ToolResult:
+def _changed(text: str, name: str, added: int, removed: int, starts: Sequence[int] = ()) -> ToolResult:
     log: dict[str, JsonValue] = {"path": name, "added": added, "removed": removed}
+    if starts:
+        log[STARTS] = list(starts)
     return ToolResult(text=text, summary=f"+{added:,} −{removed:,}", log=log)
 
 

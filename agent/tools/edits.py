@@ -15,7 +15,7 @@ from ...context.messages import clean
 from .answers import count
 from .file_text import FileText
 from .hints import LINE_NUMBER, numbered, why_missing
-from .splice import Change, apply, changed_lines, line_of, plan
+from .splice import Change, apply, changed_lines, line_of, plan, shared
 
 _MANY = 10
 """Places that are listed at most."""
@@ -64,6 +64,8 @@ class Edited:
     added: int
     """Lines."""
     removed: int
+    starts: tuple[int, ...]
+    """For each edit the line where its old_string begins, first of all places, in what the edits before it left."""
 
 
 def checked(edits: Sequence[Edit]) -> tuple[Edit, ...]:
@@ -92,6 +94,7 @@ def made(path: str, file: FileText, edits: Sequence[Edit]) -> Edited:
     """All edits made, each in what those before it left. Slow for long texts: on a thread. Raises `EditError`."""
     text, added, removed = file.text, 0, 0
     lines: list[int] = []
+    starts: list[int] = []
     for number, edit in enumerate(edits):
         try:
             changes = _planned(path, file, text, edit)
@@ -100,8 +103,10 @@ def made(path: str, file: FileText, edits: Sequence[Edit]) -> Edited:
         plus, minus = changed_lines(text, changes)
         added, removed = added + plus, removed + minus
         lines += [line_of(text, change.start) for change in changes]
+        before = edit.old_string[: shared(edit.old_string, edit.new_string)[0]]
+        starts.append(lines[-len(changes)] - before.count("\n"))
         text = apply(text, changes)
-    return Edited(text=text, places=_places(lines), added=added, removed=removed)
+    return Edited(text=text, places=_places(lines), added=added, removed=removed, starts=tuple(starts))
 
 
 def _planned(path: str, file: FileText, text: str, edit: Edit) -> tuple[Change, ...]:

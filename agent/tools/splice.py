@@ -26,7 +26,7 @@ def plan(text: str, old: str, new: str, *, crlf: bool = False, overlapping: bool
     `crlf` is for what is inserted where no line ends are to follow. With `overlapping`, places that share characters
     are told too, so that it is seen whether there is only one.
     """
-    before, after = _shared(old, new)
+    before, after = shared(old, new)
     parts = (old[:before], old[before : len(old) - after], old[len(old) - after :])
     inserted = new[before : len(new) - after]
     expression = "".join(f"({_any_line_end(part)})" for part in parts)
@@ -75,7 +75,7 @@ def _any_line_end(part: str) -> str:
     return re.escape(part).replace("\\\n", "(?:\r\n|(?<!\r)\n)")
 
 
-def _shared(old: str, new: str) -> tuple[int, int]:
+def shared(old: str, new: str) -> tuple[int, int]:
     """Characters that both have in common at the beginning, and at the end."""
     shorter = min(len(old), len(new))
     before = _common(old, new, shorter)

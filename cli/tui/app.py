@@ -81,10 +81,16 @@ class DeepagentApp(Desk):
         from ..opening import Opener
         from .actions import Actions
         from .conversation import Conversation
+        from .file_before import text_before
         from .presenter import Presenter
 
         opener = Opener(self.options, interactive=True)
-        self._presenter = Presenter(self.transcript, on_gauge=self._set_gauge, kept=lambda: self.conversation.kept)
+        self._presenter = Presenter(
+            self.transcript,
+            on_gauge=self._set_gauge,
+            kept=lambda: self.conversation.kept,
+            before=lambda call: text_before(self.conversation.opened, call),
+        )
         self._conversation = Conversation(
             opener,
             self._on_event,

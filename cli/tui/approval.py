@@ -97,7 +97,7 @@ class ApprovalCard(Vertical, can_focus=True):
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._question = question
-        self._rows = list(subject(question.call))
+        self._rows = list(subject(question.call, question.before))
         self._lines = Lines(classes="subject")
         self._head = Static(heading(question))
         self._keys = Static(choices(question))
@@ -276,7 +276,7 @@ class ApprovalCard(Vertical, can_focus=True):
     def _show_rows(self, limit: int) -> None:
         hidden = len(self._rows) - limit
         rows = self._rows if hidden <= 1 else self._rows[:limit]
-        more = [Row(f"… {hidden:,} more lines are NOT shown; o shows them", "error")] if hidden > 1 else []
+        more = [Row(f"… {hidden:,} lines are NOT shown; o shows them", "error")] if hidden > 1 else []
         self._lines.set_rows([*rows, *more])
 
 

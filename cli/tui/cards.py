@@ -68,6 +68,8 @@ class Card:
     seconds: float | None = None
     result: str = ""
     """The result as the model sees it."""
+    starts: tuple[int, ...] = ()
+    """The lines of the file where the edits begin."""
     tail: bytes = b""
     """The end of the output while the tool runs."""
     began: float | None = None
@@ -184,7 +186,7 @@ class ToolCard(Fold):
             rows = rows_of(shown_by_terminal(card.tail).rstrip("\n")) if card.tail else []
             return rows if whole else rows[-_TAIL_ROWS:]
         if card.state == "done" and not is_by_user(card.call.id):
-            return (diff_rows(card.call.name, card.call.arguments) or _result(card)) if whole else []
+            return (diff_rows(card.call.name, card.call.arguments, lines=card.starts) or _result(card)) if whole else []
         return _result(card) if whole else _peek(card)
 
     def show(self) -> None:

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from .text import MUTED, visible
+from .text import MUTED, visible, visible_line
 
 Kind = Literal["plain", "muted", "added", "removed", "error", "code"]
 _WORD = re.compile(r"\S+\s*")
@@ -79,7 +79,17 @@ def _word_ends(text: str, width: int) -> list[int]:
     return [*ends, len(text)]
 
 
-COMPONENTS = frozenset({"lines--muted", "lines--added", "lines--removed", "lines--error", "lines--code"})
+COMPONENTS = frozenset(
+    {
+        "lines--muted",
+        "lines--added",
+        "lines--added-mark",
+        "lines--removed",
+        "lines--removed-mark",
+        "lines--error",
+        "lines--code",
+    }
+)
 
 
 def css(name: str) -> str:
@@ -90,6 +100,9 @@ def css(name: str) -> str:
         & > .lines--muted {{ color: $text-muted; }}
         & > .lines--added {{ color: $text-success; background: $success 8%; }}
         & > .lines--removed {{ color: $text-error; background: $error 8%; }}
+        & > .lines--added-mark {{ background: $success 30%; text-style: bold; }}
+        & > .lines--removed-mark {{ background: $error 30%; text-style: bold; }}
+        &:nocolor > .lines--added-mark, &:nocolor > .lines--removed-mark {{ text-style: bold underline; }}
         & > .lines--error {{ color: $text-error; }}
         & > .lines--code {{ background: $foreground 5%; }}
     }}
@@ -173,13 +186,8 @@ class Lines(RowsWidget):
 
 
 def _shown(rows: Iterable[Row]) -> Sequence[Row]:
-    return [row if row.spans or _plain(row.text) else _visible(row) for row in rows]
-
-
-def _plain(text: str) -> bool:
-    return text.isprintable()
+    return [row if row.spans or row.text.isprintable() else _visible(row) for row in rows]
 
 
 def _visible(row: Row) -> Row:
-    text = visible(row.text).replace("\n", " ").expandtabs(4)
-    return Row(text, row.kind, first=row.first, rest=row.rest, words=row.words)
+    return Row(visible_line(row.text), row.kind, first=row.first, rest=row.rest, words=row.words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,7 +12,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from .lines import Kind, Lines, Row
+from .diffs import patch_rows
+from .lines import Lines, Row
 from .rows import SCROLLBAR
 from .text import MUTED, one_line, safe
 
@@ -34,7 +35,7 @@ class ListScreen(Screen[None]):
         super().__init__()
         self._title = title
         self._keys = f"{keys}   " if keys else ""
-        self._rows = list(_diff_rows(lines) if diff else (Row(line, words=True) for line in lines))
+        self._rows = list(patch_rows(lines) if diff else (Row(line, words=True) for line in lines))
 
     def compose(self) -> ComposeResult:
         count = f"{len(self._rows):,} line{'' if len(self._rows) == 1 else 's'}"
@@ -51,19 +52,3 @@ class ListScreen(Screen[None]):
     def action_close(self) -> None:
         """Goes back."""
         self.dismiss(None)
-
-
-def _diff_rows(lines: Iterable[str]) -> Iterator[Row]:
-    """The lines of git's diff: what was added and removed, and, quietly, where."""
-    inside = False
-    for line in lines:
-        inside = line.startswith("@@ ") or (inside and line.startswith((" ", "+", "-", "\\")))
-        if not line or line.startswith(("Untracked files:", "  ")):
-            yield Row(line)
-        elif not inside or line[0] in "@\\":
-            yield Row(line, "muted")
-        else:
-            yield Row(line, _KINDS.get(line[0], "plain"))
-
-
-_KINDS: dict[str, Kind] = {"+": "added", "-": "removed"}

@@ -50,6 +50,7 @@ from ...context.tokens import estimate
 from ..gauge import tokens
 from .approval import ApprovalCard
 from .cards import ENDED, Card, State
+from .diffs import starts_of
 from .ladder import LadderLines
 from .messages import NoticeLine, Said, UserText
 from .places import Places
@@ -90,12 +91,13 @@ class Presenter:
         *,
         on_gauge: Callable[[Gauge], None] = lambda _: None,
         kept: Callable[[], str] = lambda: "in this session",
+        before: Callable[[ToolCall], str | None] = lambda _: None,
     ) -> None:
         """`on_gauge` is told of each change, and of estimates while an answer is being written; `kept` says where
-        "always" would keep rules, as half a sentence.
+        "always" would keep rules, as half a sentence; `before` gives the text of the file that a call would change.
         """
         self._transcript = transcript
-        self._kept = kept
+        self._kept, self._before = kept, before
         self._on_gauge = on_gauge
         self.reset()
 
@@ -292,6 +294,7 @@ class Presenter:
             kept=self._kept() if asked.rules else "",
             waiting=waiting,
             refused=asked.refused,
+            before=self._before(asked.call),
         )
         first.entry = self._transcript.add(lambda: ApprovalCard(question))
         self._transcript.to_end()
@@ -315,6 +318,7 @@ class Presenter:
         card.end(_outcome(message, event.summary))
         card.seconds = event.seconds or None
         card.result = text_of(message)
+        card.starts = starts_of(message)
         card.pointer, card.size = _held(message, card.result)
         shown.show()
 

@@ -36,6 +36,8 @@ class Question:
     """How many more questions wait behind this one."""
     refused: Sequence[Refusal] = ()
     """What the sandbox kept the call from."""
+    before: str | None = None
+    """The file that it would change, as it is; None where it is new or unknown."""
 
     @property
     def wants_network(self) -> bool:
@@ -72,7 +74,7 @@ def heading(question: Question) -> Content:
     return Content.assemble(*parts)
 
 
-def subject(call: ToolCall) -> Iterable[Row]:
+def subject(call: ToolCall, before: str | None = None) -> Iterable[Row]:
     """What the call would do: the command, the change of a file, or the arguments as they are."""
     arguments = call.arguments
     match call.name, arguments:
@@ -80,7 +82,7 @@ def subject(call: ToolCall) -> Iterable[Row]:
             first, *others = command.split("\n")
             yield Row(f"$ {first}")
             yield from (Row(f"  {line}") for line in others)
-        case _, {"path": str(path)} if rows := diff_rows(call.name, arguments, limit=None):
+        case _, {"path": str(path)} if rows := diff_rows(call.name, arguments, limit=None, before=before):
             yield Row(path)
             yield from rows
         case _:

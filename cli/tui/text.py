@@ -39,6 +39,11 @@ def safe(text: str, style: str = "") -> Content:
     return Content.styled(content, style) if style else Content(content)
 
 
+def visible_line(text: str) -> str:
+    """One line of code or output as it is shown: tabs as spaces, a line break within it as one."""
+    return text if text.isprintable() else visible(text).replace("\n", " ").expandtabs(4)
+
+
 def one_line(text: str, width: int | None = None) -> str:
     """`text` in one visible line, its line breaks as spaces, cut to `width` cells."""
     line = _BREAK.sub(" ", visible(text[: _FAR if width is None else max(_FAR, width)])).strip().replace("\t", " ")

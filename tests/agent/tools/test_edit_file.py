@@ -90,7 +90,7 @@ async def test_one_word_in_a_crlf_file_is_one_line_for_git(call: Call, workspace
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         await asyncio.to_thread(subprocess.run, [*git, *command], check=True)
     result = await call("edit_file", path="a.txt", old_string="line 57\nline 58", new_string="line 57\nline five")
-    assert (result.summary, dict(result.log)) == ("+1 −1", {"path": "a.txt", "added": 1, "removed": 1})
+    assert (result.summary, dict(result.log)) == ("+1 −1", {"path": "a.txt", "added": 1, "removed": 1, "starts": [58]})
     stat_ = await asyncio.to_thread(subprocess.run, [*git, "diff", "--numstat"], capture_output=True, check=True)
     assert stat_.stdout == b"1\t1\ta.txt\n"
 

@@ -103,7 +103,7 @@ async def test_it_shows_the_change_of_a_file() -> None:
 async def test_it_says_what_it_does_not_show() -> None:
     content = "\n".join(f"line {number}" for number in range(300))
     async with asking(of=call("write_file", path="a.py", content=content), size=(80, 90)) as (_, pilot):
-        await sees(pilot, "+ line 30", "… 261 more lines are NOT shown; o shows them")
+        await sees(pilot, "+ line 30", "… 261 lines are NOT shown; o shows them")
         await quiet()
         await pilot.press("o")
         await sees(pilot, "+ line 299")
