@@ -120,6 +120,8 @@ async def test_of_calls_that_run_together_the_finished_ones_keep_their_results(s
     @tool(access="read")
     async def wait(name: str, seconds: float) -> str:
         """Wait."""
+        if name == "b":
+            asyncio.get_running_loop().call_later(0.1, play.agent.interrupt)
         try:
             await asyncio.sleep(seconds)
         finally:
@@ -133,7 +135,6 @@ async def test_of_calls_that_run_together_the_finished_ones_keep_their_results(s
         call("wait", name="b", seconds=30),
     ]
     play = stage(script=script({"calls": [*calls, call("write_file", path="x", content="x")]}), tools=(wait,))
-    asyncio.get_running_loop().call_later(0.15, play.agent.interrupt)
     await play.run()
     assert ended == ["quick", "a", "b"]
     results = [text_of(m).split(":")[0] for m in play.logged() if isinstance(m, ToolMessage)]

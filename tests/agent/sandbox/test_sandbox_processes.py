@@ -80,8 +80,10 @@ def test_what_outlives_its_shell_goes_on_and_can_be_ended(shared_world: World, e
 
 
 def test_a_command_is_ended_from_outside_with_its_children(shared_world: World, engine: Engine) -> None:
-    with started(shared_world, engine, "sleep 300 | cat") as (process, family):
-        time.sleep(0.5)
+    with started(shared_world, engine, "echo ready; sleep 300 | cat") as (process, family):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.1)
         family.signal(signal.SIGTERM)
         assert gone(family)
         assert process.wait(5) != 0
